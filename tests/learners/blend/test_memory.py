@@ -142,7 +142,7 @@ def test_sparse_rows_count_by_their_stored_cells():
 @BOTH
 def test_a_fit_follows_its_limit(kind):
     X, y = rows_for(kind, 3000)
-    effort, limit = "default", "40 MB" if kind is CommitteeClassifier else "100 MB"
+    effort, limit = "default", "60 MB" if kind is CommitteeClassifier else "180 MB"
     plain, roomy = (kind(effort, cv=2, random_state=0, memory_limit=much).fit(X, y) for much in (None, "1 TB"))
     assert_same_bits(plain, roomy, X)
     tight = kind(effort, cv=2, random_state=0, memory_limit=limit).fit(X, y)

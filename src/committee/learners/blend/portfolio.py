@@ -195,6 +195,8 @@ LEAST_DRAWN = 1000
 """Smallest draw, in rows."""
 _NODE = 50.0
 """Bytes of a tree node without its votes, which take 8 for each class."""
+_COMPACTING = 3.0
+"""Bytes beside a forest of trees while its equal parts are found, over its own."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +258,7 @@ class FitMemory:
             different = n * -np.expm1(-drawn / n)  # of rows drawn with replacement
             per_row = min(2.1, 0.5 + 0.1 * K) if issubclass(learner, RandomForestClassifier) else 2.1
             nodes = settings["n_estimators"] * different * per_row
-            return Needed(nodes * node, nodes * node * 1.4 + n * (2.0 * p + 16.0 * K) + threads * drawn * 64.0)
+            return Needed(nodes * node, nodes * node * _COMPACTING + n * (2.0 * p + 16.0 * K) + threads * drawn * 64.0)
         if issubclass(learner, SBPMTClassifier):
             share = settings["max_samples"]
             drawn = share * n if isinstance(share, float) else min(share, n)
@@ -271,7 +273,7 @@ class FitMemory:
             nodes = trees * min(2.0 * leaves, 2.0 * n / settings["min_samples_leaf"])
             lines = issubclass(learner, GradientBoostingRegressor) and settings["leaf"] != "constant"
             kept = nodes * (190.0 if lines else 60.0)
-            return Needed(kept, 1.4 * kept + n * (2.0 * p + 150.0 + 40.0 * K))
+            return Needed(kept, _COMPACTING * kept + n * (2.0 * p + 150.0 + 40.0 * K))
         if issubclass(learner, AdaBoostClassifier):
             nodes = settings["n_estimators"] * 2.0 ** (settings["max_depth"] + 1)
             return Needed(nodes * node, nodes * node + n * (2.0 * p + 100.0 + 16.0 * K))
@@ -281,10 +283,12 @@ class FitMemory:
         """Peak memory of a fit of these candidates, one after the other."""
         kept = self.n * (self.row + 40.0 + 16.0 * self.n_folds)  # the encoded table, its targets and weights, the folds
         most = kept + self.n * (self.row + 100.0)  # while rows are dealt to folds
+        largest = 0.0
         for one in candidates:
             needed = self.needed(one)
-            kept += needed.kept
+            kept, largest = kept + needed.kept, max(largest, needed.kept)
             most = max(most, kept + needed.passing)
+        most = max(most, kept + _COMPACTING * largest)  # while members are measured and made smaller
         # while members are weighed: their predictions, and losses with and without each
         return max(most, kept + self.n * 8.0 * len(candidates) * (2.0 * self.n_scores + 4.0))
 
