@@ -19,7 +19,8 @@ def detect_separator(lines: Sequence[str], usual: str) -> str:
     If none does, it is that by which the most lines have the same number of cells, so that a broken line is found.
     """
     marks = candidate_separators(usual)
-    if not any(re.search(r"(?<!\d),|,(?!\d)", line) for line in lines):  # all commas may be decimal ones
+    # all commas below the names may be decimal ones
+    if not any(re.search(r"(?<!\d),|,(?!\d)", line) for line in lines[1:] or lines):
         others = tuple(mark for mark in marks if mark != "," and 2 * _most_alike(lines, mark)[0] > len(lines))
         marks = others or marks
     cells = {mark: cells_per_line(lines, mark) for mark in marks}
