@@ -88,7 +88,7 @@ def model(name: str, numbers: bool = False) -> Any:
     Raises
     ------
     ValueError
-        If there is none of that name; it has the names that resemble it.
+        If no model has that name. The message lists similar names.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def nesting_rate(n_nodes: ArrayLike, bound: ArrayLike) -> F64:
     """
     T, C = _checked(n_nodes, bound, "bound")
     if (T < 1.0).any():
-        raise ValueError(f"n_nodes is {float(T.min())}; a tree has at least one voter.")
+        raise ValueError(f"n_nodes is {float(T.min()):g}; it must be at least 1.")
     return slope_in_nodes(np.ones_like(T), C) / T
 
 

@@ -41,7 +41,9 @@ class PruneOptions:
     max_nodes: Annotated[
         str | None,
         typer.Option(
-            metavar="SHARE|NUMBER", help="Nodes to keep: a share such as 0.05, or a number such as 500. Default: 0.1."
+            metavar="SHARE|NUMBER",
+            help="Nodes to keep: a share such as 0.05, or a number such as 500. Default: 0.1,"
+            f" or {BLEND_SHARE} of a committee of ensembles.",
         ),
     ] = None
     max_voters: Annotated[int | None, typer.Option(help="Voters to keep, with --level voter.")] = None

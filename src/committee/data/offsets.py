@@ -60,9 +60,12 @@ def checked_offset(offset: Any, n_rows: int, name: str = "offset") -> F64:
     try:
         numbers = np.asarray(offset, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is {offset!r:.60}; give an array of numbers with one for each row.") from error
+        raise ValueError(f"{name} is {offset!r:.60}; give numbers of shape (n,), or (n, D) for D scores.") from error
     if numbers.ndim not in (1, 2) or len(numbers) != n_rows:
-        raise ValueError(f"{name} has shape {numbers.shape}, and X has {n_rows} rows; give one number for each row.")
+        raise ValueError(
+            f"{name} has shape {numbers.shape}, and X has {n_rows} rows; give shape ({n_rows},), or ({n_rows}, D) "
+            "for D scores."
+        )
     if not np.isfinite(numbers).all():
         row = int(np.argmin(np.isfinite(numbers.reshape(n_rows, -1)).all(axis=1)))
         raise ValueError(

@@ -84,7 +84,7 @@ class ClassOobCurve(OobCurve):
 
 
 class TargetOobCurve(OobCurve):
-    """Out-of-bag predictions, and their squared errors, summed over targets in units of `scale`, ``(q,)``."""
+    """Out-of-bag predictions, and their losses: sums of (error / scale)^2 over targets, `scale` of shape ``(q,)``."""
 
     def __init__(self, target: F64, weights: F64, scale: F64) -> None:
         super().__init__(weights, len(scale))

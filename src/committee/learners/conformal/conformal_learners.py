@@ -107,7 +107,10 @@ class ConformalClassifier(Conformal, BaseClassifier):
 
     def _targets(self, y: ArrayLike | None) -> NDArray[Any]:
         if self.randomised and self.nonconformity != "aps":
-            raise ValueError(f"randomised=True is for nonconformity='aps', and it is {self.nonconformity!r}.")
+            raise ValueError(
+                f"randomised=True is for nonconformity='aps', and nonconformity is {self.nonconformity!r}; set "
+                "randomised=False, or nonconformity='aps'."
+            )
         return np.asarray(label_vector(y))
 
     def _scores_of(self, found: OutOfSample, training: TrainingRows, random: np.random.RandomState) -> F64:
@@ -293,7 +296,10 @@ class ConformalRegressor(Conformal, BaseRegressor):
 
     def _targets(self, y: ArrayLike | None) -> NDArray[Any]:
         if self.difficulty is not None and self.nonconformity != "normalised":
-            raise ValueError(f"difficulty is for nonconformity='normalised', and it is {self.nonconformity!r}.")
+            raise ValueError(
+                f"difficulty is for nonconformity='normalised', and nonconformity is {self.nonconformity!r}; leave "
+                "difficulty out, or set nonconformity='normalised'."
+            )
         if self.method == "plus" and self.nonconformity == "normalised":
             raise ValueError(
                 'method="plus" would need the expected errors without each row; give method="base", or '

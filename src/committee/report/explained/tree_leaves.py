@@ -50,7 +50,7 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class TreeLeaves:
-    """The leaves of one tree with the most training rows; `names` are the classes."""
+    """Leaves of one tree, at most `MOST_LEAVES`: those with the most training rows; `names` are the classes."""
 
     title: str
     leaves: tuple[Leaf, ...]
