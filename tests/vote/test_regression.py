@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 import committee
 from committee import RandomForestClassifier, TreeRegressor, TreeVoter
+from committee.data.categories import CategoryValues
 from committee.data.table_schema import TableSchema
 from committee.vote.committee import Committee, RegressionCommittee, as_committee
 from committee.vote.links.mean import Average, Identity, Log, MeanLink, Ordered
@@ -219,6 +220,24 @@ def test_some_members():
     vote = Committee(voters, [1.0, 2.0, 3.0], members[0].classes, Share())
     assert_allclose(vote.select([1]).predict_proba(X), members[1].predict_proba(X))
     assert_allclose(list(vote.staged_predict_proba(X))[-1], vote.predict_proba(X))
+
+
+@pytest.mark.parametrize("categorical", [False, True])
+def test_members_encode_columns_by_their_own_tables(categorical: bool) -> None:
+    # with and without categories, other numbers for them, rounded cells, and the first table again
+    X, members = of_classes()
+    X = np.column_stack([X[:, :4], np.arange(len(X)) % 4 + np.tile([0.0, 0.5], len(X))[: len(X)]])
+    plain = TableSchema(None, (None,) * 5)
+    codes = TableSchema(None, (None, None, None, None, (0, 1, 2)))
+    tables = [codes, plain, codes.with_values({4: CategoryValues((0.3, -2.0, 1.0), 0.1, "mean")}), codes]
+    tables += [replace(codes, rounding="trunc"), codes] if categorical else []
+    tables = tables if categorical else tables[1:]
+    voters = MemberCommittees([replace(members[k % 3], table=table) for k, table in enumerate(tables)])
+    before = X.copy()
+    expected = np.stack([one.predict_proba(X) for one in voters.members], axis=1)
+    assert_array_equal(voters.votes(X), expected)
+    assert_array_equal(voters.votes(X[::-1]), expected[::-1])  # not in one piece of memory
+    assert_array_equal(X, before)
 
 
 def test_members_answer_alike():

@@ -336,14 +336,21 @@ class TableSchema:
         if self.categories.count(None) == len(self.categories):
             return matrix
         encoded = matrix.copy()
-        for j, (categories, values) in enumerate(zip(self.categories, self._values, strict=True)):
+        for j, categories in enumerate(self.categories):
             if categories is not None:
-                cells, name = self._rounded(matrix[:, j]), self.column(j)
-                codes, missing = encode_numbers(cells, categories, name), np.isnan(cells)
-                if all_known or (self.refuses_unknown and categories):
-                    reject_unknown(cells, missing, codes, name)
-                encoded[:, j] = codes if values is None else values.numbers(codes, missing)
+                encoded[:, j] = self.encode_column(matrix[:, j], j, all_known)
         return encoded
+
+    def encode_column(self, cells: F64, j: int, all_known: bool = False) -> F64:
+        """Encode column ``j`` of a table of numbers, ``(n,)``."""
+        categories, values, name = self.categories[j], self._values[j], self.column(j)
+        if categories is None:
+            return cells
+        cells = self._rounded(cells)
+        codes, missing = encode_numbers(cells, categories, name), np.isnan(cells)
+        if all_known or (self.refuses_unknown and categories):
+            reject_unknown(cells, missing, codes, name)
+        return codes if values is None else values.numbers(codes, missing)
 
     @classmethod
     def of_sparse(cls, X: SparseMatrix, categorical_features: CategoricalFeatures = "from_dtype") -> TableSchema:

@@ -98,17 +98,14 @@ class MemberCommittees:
         return np.stack(list(self._answers(range(len(self)), X, n_threads)), axis=1)
 
     def _answers(self, chosen: Iterable[int], X: Matrix, n_threads: int) -> Iterator[F64]:
-        # members with equal tables share a matrix
-        encoded: dict[TableSchema | None, Any] = {}
+        encoded = _EncodedRows(X)
         for t in chosen:
             one = self.members[t]
             if isinstance(X, SparseMatrix) and not one.takes_sparse:
                 blocks = X.blocks(np.arange(X.n_columns), n_threads)
                 yield np.concatenate([one.answer_of(one.encode(rows), n_threads) for rows in blocks])
-                continue
-            if one.table not in encoded:
-                encoded[one.table] = one.encode(X)
-            yield one.answer_of(encoded[one.table], n_threads)
+            else:
+                yield one.answer_of(encoded.by(one), n_threads)
 
     def to_document(self, tensors: Tensors) -> Document:
         members = [one.to_document(tensors.member(number)) for number, one in enumerate(self.members)]
@@ -133,6 +130,53 @@ class MemberCommittees:
             own = one.voters.n_features if one.table is None else one.table.n_features
             if own != width:
                 raise ValueError(f"member {number} takes {own} columns; the committee has {width}")
+
+
+class _EncodedRows:
+    """Rows as the tables of members encode them.
+
+    A column that several tables encode alike is encoded once. Tables of a matrix fill one matrix in turn, of which only
+    the columns that differ are written.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+        self._whole: dict[TableSchema | None, Any] = {}
+        self._columns: dict[tuple[Any, ...], F64] = {}
+        self._encoders: list[tuple[Any, ...]] = []  # of the columns that the matrix holds
+        self._matrix: F64 = np.empty((0, 0))
+
+    def by(self, member: Committee | RegressionCommittee) -> Any:
+        table, X = member.table, self._X
+        if type(table) is not TableSchema or type(X) is not np.ndarray or X.dtype != np.float64:
+            if table not in self._whole:
+                self._whole[table] = member.encode(X)
+            return self._whole[table]
+        encoders = _encoders(table)
+        if len(encoders) != len(self._encoders):  # the first, or a table of another width, which is refused
+            self._matrix, self._encoders = member.encode(X), encoders
+            return self._matrix
+        for j, (own, held) in enumerate(zip(encoders, self._encoders, strict=True)):
+            if own != held:
+                self._write(j, own, table)
+        self._encoders = encoders
+        return self._matrix
+
+    def _write(self, j: int, encoder: tuple[Any, ...], table: TableSchema) -> None:
+        if self._matrix is self._X:
+            self._matrix = self._X.copy()
+        if (j, self._encoders[j]) not in self._columns:
+            self._columns[j, self._encoders[j]] = self._matrix[:, j].copy()
+        if (j, encoder) not in self._columns:
+            self._columns[j, encoder] = table.encode_column(self._X[:, j], j)
+        self._matrix[:, j] = self._columns[j, encoder]
+
+
+def _encoders(table: TableSchema) -> list[tuple[Any, ...]]:
+    # equal ones encode a column of numbers alike
+    values = table.values or (None,) * table.n_features
+    pairs = zip(table.categories, values, strict=True)
+    return [(each, numbers, each and (table.refuses_unknown, table.rounding)) for each, numbers in pairs]
 
 
 def _of_document(document: Document, arrays: Arrays) -> MemberCommittees:
