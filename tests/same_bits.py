@@ -7,9 +7,11 @@ the LASSO, of made numbers. Needs GCC, and for ARM
 Debian's g++-aarch64-linux-gnu and qemu-user-static; without these it says so and exits with 3.
 """
 
+import os
 import re
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,14 +42,17 @@ def digests(name: str, compiler: str, more: list[str], runner: list[str]) -> str
 
 def main() -> int:
     PLACE.mkdir(parents=True, exist_ok=True)
-    ours = digests("here", "g++", [], [])
-    builds = {"the oldest instructions of this processor": ("oldest", "g++", ["-DCOMMITTEE_SANITIZE"], [])}
+    builds: dict[str, tuple[str, str, list[str], list[str]]] = {
+        "this processor": ("here", "g++", [], []),
+        "the oldest instructions of this processor": ("oldest", "g++", ["-DCOMMITTEE_SANITIZE"], []),
+    }
     cross, qemu = "aarch64-linux-gnu-g++", "qemu-aarch64-static"
     missing = [name for name in (cross, qemu) if shutil.which(name) is None]
     if not missing:
         builds["64-bit ARM"] = ("arm", cross, ["-static"], [qemu])
-    for what, build in builds.items():
-        theirs = digests(*build)
+    with ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
+        ours, *others = pool.map(lambda build: digests(*build), builds.values())
+    for what, theirs in zip([*builds][1:], others, strict=True):
         for line, other in zip(ours.splitlines(), theirs.splitlines(), strict=True):
             if line != other:
                 print(f"{what}: {other}, and here {line}")
