@@ -5,10 +5,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
 from committee import (
+    ConformalClassifier,
+    ConformalRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     MarginReweighter,
@@ -88,3 +91,37 @@ def test_the_path_through_one_tree_is_that_of_scikit_learn():
     assert path.shape == expected.shape and (path.sum(axis=1) == expected.sum(axis=1).A1).all()
     assert_array_equal(np.sort(path.sum(axis=0)), np.sort(expected.sum(axis=0).A1))
     assert TreeRegressor(max_depth=1).fit(X, frame.w).decision_path(X).shape == (80, 3)
+
+
+@pytest.mark.parametrize("method", ["base", "plus"])
+def test_a_conformal_learner_takes_columns_and_offsets_by_name(method, tmp_path):
+    frame = table().assign(group=list("pq") * 40, count=np.arange(80) % 5)
+    X, settings = frame[["a", "b"]], {"cv": 2, "method": method, "random_state": 0}
+    booster = GradientBoostingRegressor(2, loss="poisson", learning_rate=0.3, random_state=0)
+    columns = ["a", "b", "w", "base", "group", "count"]
+    given = {"groups": frame.group, "offset": frame.base}
+    plain = ConformalRegressor(booster, 0.4, **settings).fit(X, frame["count"], frame.w, **given)
+    named = {"groups": "group", "offset": "base"}
+    model = ConformalRegressor(booster, 0.4, **settings).fit(frame[columns], "count", "w", **named)
+    model.save(tmp_path / "model")
+    for one in (model, committee.load(tmp_path / "model")):
+        rows = frame[columns[::-1]][columns]
+        assert_array_equal(one.predict(rows, offset="base"), plain.predict(X, offset=frame.base))
+        assert_array_equal(one.predict_interval(rows, offset="base"), plain.predict_interval(X, **given))
+        assert one.score(rows, offset="base") == plain.score(X, frame["count"], offset=frame.base)
+    # scores are errors beyond the offset, of fits that had it
+    direct = clone(booster).fit(X, frame["count"], frame.w, offset=frame.base)
+    assert_array_equal(plain.predict(X, offset=frame.base), direct.predict(X, offset=frame.base))
+
+
+def test_conformal_sets_of_classes_move_with_the_offset():
+    frame = table()
+    X, rows = frame[["a", "b"]], frame[["a", "b", "base", "y"]]
+    booster = GradientBoostingClassifier(2, learning_rate=0.3, random_state=0)
+    model = ConformalClassifier(booster, 0.3, cv=2, random_state=0).fit(rows, "y", offset="base")
+    far = np.full(80, 9.0)
+    assert_array_equal(model.predict_set(X, offset=far), np.tile([False, True], (80, 1)))
+    assert_array_equal(model.p_values(rows, offset="base"), model.p_values(X, offset=frame.base))
+    assert model.score(rows, offset=-far) == (frame.y == 0).mean()
+    with pytest.raises(ValueError, match=r"estimator \(TreeVoter\) takes none; use a GradientBoostingRegressor"):
+        ConformalClassifier(TreeVoter()).fit(rows, "y", offset="base")

@@ -304,6 +304,11 @@ def test_a_frame_whose_offset_has_another_order_warns():
     offset = pd.Series(np.log(e)).sample(frac=1.0, random_state=0)
     with pytest.warns(UserWarning, match="offset has the index of X in another order"):
         learner("numbers", n_estimators=1).fit(frame, y, offset=offset)
+    turned = pd.Series(y).sample(frac=1.0, random_state=0)
+    for kind, target in (("numbers", y), ("binary", y > 1)):
+        model, moved = learner(kind, n_estimators=1).fit(frame, target), turned if kind == "numbers" else turned > 1
+        with pytest.warns(UserWarning, match="y has the index of X in another order"):
+            model.score(frame, moved, offset=np.log(e))
 
 
 @pytest.mark.parametrize(

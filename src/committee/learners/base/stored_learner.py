@@ -116,7 +116,7 @@ class StoredLearner(Storable, BaseEstimator):
         return {
             **describe_unfitted(model, left_out=model.trained_parameters),
             **header.to_document(),
-            **({"named_columns": model.named_columns_} if hasattr(model, "named_columns_") else {}),
+            **model._named_columns(),
             "link": votes["link"],
             "voters": votes["voters"],
             "attributes": describe_attributes(model.stored_values(), tensors.part("attributes")),
@@ -144,11 +144,7 @@ class StoredLearner(Storable, BaseEstimator):
             model.classes_ = header.classes
         if header.names is not None:
             model.feature_names_in_ = header.names
-        if "named_columns" in document:
-            named = field(document, "named_columns", dict)
-            if not all(isinstance(each, str) for each in (*named, *named.values())):
-                raise ValueError("named_columns must hold texts alone")
-            model.named_columns_ = named
+        model._read_named_columns(document)
         committee = resolve_name(COMMITTEES["RegressionCommittee" if regresses else "Committee"])
         model.committee_ = committee.votes_from_document(document, tensors, header)
         model._check_voters(document["voters"]["kind"])
@@ -156,6 +152,17 @@ class StoredLearner(Storable, BaseEstimator):
         model._from_file()
         rebuilt: Self = model
         return rebuilt
+
+    def _named_columns(self) -> Document:
+        return {"named_columns": self.named_columns_} if hasattr(self, "named_columns_") else {}
+
+    def _read_named_columns(self, document: Document) -> None:
+        if "named_columns" not in document:
+            return
+        named = field(document, "named_columns", dict)
+        if not all(isinstance(each, str) for each in (*named, *named.values())):
+            raise ValueError("named_columns must hold texts alone")
+        self.named_columns_ = named
 
     def _read_attributes(self, document: Document, tensors: Tensors) -> None:
         own = tensors.part("attributes")

@@ -72,12 +72,15 @@ def weight_argument(voter: Any) -> str | None:
     return None if of_last is None else f"{name}__{of_last}"
 
 
-def fit_weighted(member: Any, X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None) -> Any:
-    """Fit an estimator to weighted rows; ``ValueError`` if it takes no weights. None weighs all rows equally."""
+def fit_weighted(member: Any, X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None, **given: Any) -> Any:
+    """Fit an estimator to weighted rows; ``ValueError`` if it takes no weights. None weighs all rows equally.
+
+    `given` are further arguments of its ``fit``.
+    """
     if weights is None:
-        return member.fit(X, y)
+        return member.fit(X, y, **given)
     argument = weight_argument(member)
     if argument is None:
         raise ValueError(f"{member!r} takes no row weights; its fit has no sample_weight.")
     with config_context(enable_metadata_routing=False):  # routed or not, these weights are for the fit
-        return member.fit(X, y, **{argument: weights})
+        return member.fit(X, y, **{argument: weights}, **given)

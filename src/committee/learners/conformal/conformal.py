@@ -17,11 +17,18 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+)
 
-from committee.data.columns import take_named, warn_of_other_order
+from committee.data.columns import is_frame, open_frame, take_named, warn_of_other_order, without_named
 from committee.data.matrices import is_out_of_core, reject_path
 from committee.data.number_types import F64, Index, Mask, check_array, check_range
+from committee.data.offsets import checked_offset
 from committee.data.rows import row_weights
 from committee.data.typed_json import field
 from committee.data.user_warnings import warn_user
@@ -57,12 +64,12 @@ from committee.learners.conformal.out_of_sample import (
     TrainingRows,
     as_committee,
     check_kind,
+    check_takes_offset,
     fit_on_folds,
     fit_out_of_bag,
     folds_of_rows,
     has_out_of_bag_rows,
     out_of_bag,
-    predictions_of,
     unfitted_copy,
 )
 from committee.vote.committee import Committee, RegressionCommittee
@@ -175,7 +182,13 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     # --- fit -----------------------------------------------------------------------------------------------------
 
     def fit(
-        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, groups: Any = None
+        self,
+        X: Any,
+        y: ArrayLike | str | None = None,
+        sample_weight: ArrayLike | str | None = None,
+        *,
+        groups: Any = None,
+        offset: ArrayLike | str | None = None,
     ) -> Self:
         """Fit the estimator, unless it is trained, and score rows that it has not seen.
 
@@ -185,13 +198,16 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         ----------
         X : table or array-like (n, p)
             Training rows, or rows as `on` describes them for a trained model.
-        y : array-like (n,)
-            Class labels, or numbers to predict.
-        sample_weight : array-like (n,), default=None
-            Row weights of the fit and of the scores. Whole numbers with a mean of at most 10 count repeated rows; of
-            other weights only the ratios matter.
-        groups : array-like (n,), default=None
-            Group of each row; predictions then need those of their rows.
+        y : array-like (n,) or str
+            Class labels, or numbers to predict. A text names the column of `X` that holds them.
+        sample_weight : array-like (n,) or str, default=None
+            Row weights of the fit and of the scores, or the name of their column. Whole numbers with a mean of at most
+            10 count repeated rows; of other weights only the ratios matter.
+        groups : array-like (n,) or str, default=None
+            Group of each row, or the name of their column; predictions then need those of their rows.
+        offset : array-like (n,) or (n, D) or str, default=None
+            Offset of each row, or the name of its column, for an estimator that takes one, such as
+            `GradientBoostingRegressor`. Give it to predictions too, which else add nothing.
 
         Returns
         -------
@@ -200,7 +216,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         Raises
         ------
         ValueError
-            If parameters contradict each other, no row can be scored, or from the estimator. Nothing is changed then.
+            If parameters contradict each other, no row can be scored, the estimator takes no offset and one is given,
+            or from the estimator. Nothing is changed then.
         """
         self._validate_params()
         reject_path(X)
@@ -208,8 +225,9 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
             raise ValueError(
                 f"{type(self).__name__} needs rows in memory, but X is an out-of-core table; pass a sample of it."
             )
-        warn_of_other_order(X, y=y, sample_weight=sample_weight)
-        X, y, sample_weight = take_named(X, y=y, sample_weight=sample_weight)
+        warn_of_other_order(X, y=y, sample_weight=sample_weight, groups=groups, offset=offset)
+        named = {"y": y, "sample_weight": sample_weight, "groups": groups, "offset": offset}
+        X, y, sample_weight, groups, offset = take_named(X, **named)
         X = indexable_rows(X)
         X = X if hasattr(X, "__getitem__") else np.asarray(X)
         target = self._targets(y)
@@ -217,7 +235,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         weights = self.fit_weights(target, sample_weight)
         given = None if sample_weight is None else row_weights(sample_weight, target, warn=False)
         group = group_of_rows(X, groups, self.group_by)
-        training = TrainingRows(X, target, None if weights is None else np.asarray(weights))
+        offsets = None if offset is None else checked_offset(offset, len(target))
+        training = TrainingRows(X, target, None if weights is None else np.asarray(weights), offsets)
         # rows without weight are among those that a trained ensemble has numbered
         scored = np.ones(len(target), dtype=bool) if self._trained is not None else training.counted
         random = fit_generator(
@@ -228,6 +247,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         with self._as_before_if_it_fails():
             for name in [name for name in vars(self) if name.endswith("_")]:
                 del self.__dict__[name]
+            self._remember_named(named)
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
                 found = self._out_of_sample(training, scored, int(random.randint(2**31 - 1)))
@@ -251,6 +271,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
 
     def _out_of_sample(self, given: TrainingRows, scored: Mask, seed: int) -> OutOfSample:
         training, plus = given.masked(scored), self.method == "plus"
+        if given.offset is not None:
+            check_takes_offset(self.estimator if self._trained is None else self._trained)
         if (trained := self._trained) is not None:
             return self._of_trained(trained, training, plus)
         if self.on == "validation":
@@ -292,7 +314,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
             raise ValueError(
                 'method="plus" is for training rows; held-out rows need no more than "base", which proves more.'
             )
-        return OutOfSample(model, predictions_of(model, training.X), "held out")
+        return OutOfSample(model, training.predictions_of(model), "held out")
 
     @property
     def _trained(self) -> Any:
@@ -387,14 +409,28 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         warn_of_new_groups(found, self.groups_, "sets of all classes" if self._is_classifier else "infinite intervals")
         return found
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predictions of the estimator, ``(n,)``."""
+    def _rows_of(self, X: Any, groups: Any = None, offset: Any = None) -> tuple[Any, Any, F64 | None]:
+        # rows with the columns of the estimator, their groups and offsets
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(indexable_rows(X)))
+        named: dict[str, str] = getattr(self, "named_columns_", {})
+        if is_frame(X):
+            if groups is None and named.get("groups") in open_frame(X).columns:
+                groups = named["groups"]
+            X, groups, offset = take_named(X, groups=groups, offset=offset)
+            X = without_named(X, named, getattr(self, "feature_names_in_", ())) if named else X
+        X = indexable_rows(X)
+        if offset is None or is_out_of_core(X):  # the estimator refuses offsets of rows in pieces
+            return X, groups, offset
+        return X, groups, checked_offset(offset, _num_samples(X))
+
+    def predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> NDArray[Any]:
+        """Return the predictions of the estimator, ``(n,)``, beyond an `offset` that its ``predict`` takes."""
+        X, _, offset = self._rows_of(X, offset=offset)
+        return np.asarray(self.estimator_.predict(X, **({} if offset is None else {"offset": offset})))
 
     def contributions(self, X: Any, **options: Any) -> Any:
         """Return the contribution of each feature to the estimator's predictions; see its own `contributions`."""
-        check_is_fitted(self)
+        X, _, _ = self._rows_of(X)
         if not hasattr(self.estimator_, "contributions"):
             return super().contributions(X, **options)
         return self.estimator_.contributions(X, **options)
@@ -406,7 +442,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         return np.asarray(self.estimator_.feature_importances_)
 
     def validate_rows(self, X: Any) -> Any:
-        check_is_fitted(self)
+        X, _, _ = self._rows_of(X)
         if hasattr(self.estimator_, "validate_rows"):
             return self.estimator_.validate_rows(X)
         if hasattr(self, "n_features_in_") and len(getattr(X, "shape", ())) == 2:
@@ -439,6 +475,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         document = {
             **describe_unfitted(self, left_out=self.trained_parameters),
             "trained_before": self._trained is not None,
+            **self._named_columns(),
             "model": describe_model(inside, tensors.member(0)),
             "attributes": describe_attributes(self.stored_values(), tensors.part("attributes")),
         }
@@ -460,6 +497,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         else:
             model.estimator = inside  # a committee
         model._take_model(inside)
+        model._read_named_columns(document)
         if "difficulty" in document:
             model.difficulty_ = _model_of(field(document, "difficulty", dict), tensors.member(1))
         if "folds" in document:

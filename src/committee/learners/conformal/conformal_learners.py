@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from committee.data.labels import label_vector, target_vector
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import U64
 from committee.learners.bagging.random_forest import RandomForestRegressor
-from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.base.user_voter import seeded
 from committee.learners.blend.committees import CommitteeClassifier, CommitteeRegressor
@@ -24,7 +23,6 @@ from committee.learners.conformal.calibration_scores import (
     CalibrationScores,
     covered,
     covering_rank,
-    indexable_rows,
     row_counts,
     row_hashes,
 )
@@ -41,12 +39,13 @@ from committee.learners.conformal.out_of_sample import (
     has_out_of_bag_rows,
     predictions_of,
 )
+from committee.learners.gradient.offset_predictions import OffsetClassifier, OffsetRegressor
 
 LabelScore: TypeAlias = Literal["lac", "aps"]
 
 
 @with_parameters
-class ConformalClassifier(Conformal, BaseClassifier):
+class ConformalClassifier(Conformal, OffsetClassifier):
     """Prediction sets around any classifier, which contain the true label of a share 1 - alpha of new rows.
 
     A label's score is its nonconformity with a row. The true labels of the training rows are scored by voters that have
@@ -125,7 +124,14 @@ class ConformalClassifier(Conformal, BaseClassifier):
 
     # --- new rows ------------------------------------------------------------------------------------------------
 
-    def predict_set(self, X: Any, alpha: float | None = None, *, groups: Any = None) -> NDArray[np.bool_]:
+    def predict_set(
+        self,
+        X: Any,
+        alpha: float | None = None,
+        *,
+        groups: Any = None,
+        offset: ArrayLike | str | None = None,
+    ) -> NDArray[np.bool_]:
         """Return the prediction set of each row.
 
         Warns if a group is new, or there are too few scored rows for another `alpha` than that of the fit.
@@ -136,8 +142,11 @@ class ConformalClassifier(Conformal, BaseClassifier):
             Rows.
         alpha : float, default=None
             Share of rows that may be missed; None: the parameter.
-        groups : array-like (n,), default=None
-            Group of each row, if `fit` was given groups.
+        groups : array-like (n,) or str, default=None
+            Group of each row, or the name of their column, if `fit` was given groups. None: the column that `fit` was
+            given by its name.
+        offset : array-like (n,) or (n, D) or str, default=None
+            Offset of each row, or the name of its column, for an estimator that takes one.
 
         Returns
         -------
@@ -149,25 +158,24 @@ class ConformalClassifier(Conformal, BaseClassifier):
         ValueError
             If `alpha` is not between 0 and 1, or groups are missing or unexpected.
         """
-        level, X = self._checked_alpha(alpha), indexable_rows(X)
-        return covered(self._p_values(X, self._groups_of(X, groups)), level)
+        level = self._checked_alpha(alpha)
+        return covered(self.p_values(X, groups=groups, offset=offset), level)
 
-    def p_values(self, X: Any, *, groups: Any = None) -> F64:
+    def p_values(self, X: Any, *, groups: Any = None, offset: ArrayLike | str | None = None) -> F64:
         """Return the p-value of each label, the share of scored rows, with the row itself, whose score is at least as
         large.
 
-        `X` and `groups` are those of `predict_set`. A label is in the set at alpha if its p-value is larger.
+        `X`, `groups` and `offset` are those of `predict_set`. A label is in the set at alpha if its p-value is larger.
 
         Returns
         -------
         float64 array (n, n_classes)
         """
-        check_is_fitted(self)
-        X = indexable_rows(X)
-        return self._p_values(X, self._groups_of(X, groups))
+        X, groups, offsets = self._rows_of(X, groups, offset)
+        return self._p_values(X, self._groups_of(X, groups), offsets)
 
-    def _p_values(self, X: Any, groups: Any) -> F64:
-        p = predictions_of(self.estimator_, X)
+    def _p_values(self, X: Any, groups: Any, offset: F64 | None) -> F64:
+        p = predictions_of(self.estimator_, X, offset)
         categories, shape = self.row_categories, p.shape
         category = categories.numbers(groups, np.arange(shape[1])[None, :])
         category = np.broadcast_to(category[:, None] if category.ndim == 1 else category, shape)
@@ -177,16 +185,16 @@ class ConformalClassifier(Conformal, BaseClassifier):
             return known.p_values(label_scores(p, self.nonconformity, own), category)
         weights = row_counts(getattr(self, "score_weights_", np.ones(len(self.scores_))))
         below = np.zeros(shape)
-        for rows, without in self.leave_out_.predictions(X):
+        for rows, without in self.leave_out_.predictions(X, offset):
             some = CalibrationScores.of(self.scores_[rows], self.row_categories_[rows], len(categories), weights[rows])
             below += some.weight_below(label_scores(without, self.nonconformity, own), category)
         total = np.append(self.known_.count, 0.0)[category]
         return np.asarray((total - below + 1.0) / (total + 1.0))
 
-    def predict_proba(self, X: Any) -> F64:
+    def predict_proba(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
         """Return the class probabilities of the estimator, ``(n, n_classes)``."""
-        check_is_fitted(self)
-        return predictions_of(self.estimator_, indexable_rows(X))
+        X, _, offsets = self._rows_of(X, offset=offset)
+        return predictions_of(self.estimator_, X, offsets)
 
 
 # --- scores of labels ------------------------------------------------------------------------------------------------
@@ -237,7 +245,7 @@ ROUNDED = 4.0 * float(np.finfo(np.float64).eps)
 
 
 @with_parameters
-class ConformalRegressor(Conformal, BaseRegressor):
+class ConformalRegressor(Conformal, OffsetRegressor):
     """Prediction intervals around any regressor, which contain the target of a share 1 - alpha of new rows.
 
     The errors of the training rows are those of voters that have not seen the row. An interval reaches as far from the
@@ -356,7 +364,14 @@ class ConformalRegressor(Conformal, BaseRegressor):
 
     # --- new rows ------------------------------------------------------------------------------------------------
 
-    def predict_interval(self, X: Any, alpha: float | None = None, *, groups: Any = None) -> F64:
+    def predict_interval(
+        self,
+        X: Any,
+        alpha: float | None = None,
+        *,
+        groups: Any = None,
+        offset: ArrayLike | str | None = None,
+    ) -> F64:
         """Return the prediction interval of each row.
 
         Parameters, errors and warnings are those of `ConformalClassifier.predict_set`.
@@ -366,16 +381,17 @@ class ConformalRegressor(Conformal, BaseRegressor):
         float64 array (n, 2)
             Lower and upper ends; infinite with too few scored rows for `alpha`.
         """
-        level, X = self._checked_alpha(alpha), indexable_rows(X)
+        level = self._checked_alpha(alpha)
+        X, groups, offsets = self._rows_of(X, groups, offset)
         category = self.row_categories.numbers(self._groups_of(X, groups), None)
         if (leave_out := self.leave_out_) is not None:
-            return self._plus_intervals(X, leave_out, category, level)
-        low, high = self._ends(predictions_of(self.estimator_, X))
+            return self._plus_intervals(X, offsets, leave_out, category, level)
+        low, high = self._ends(predictions_of(self.estimator_, X, offsets))
         threshold = np.append(self.known_.thresholds(level), np.inf)[category]
         unit = self._units(predictions_of(self.difficulty_, X)) if self.nonconformity == "normalised" else 1.0
         return intervals(low, high, unit, threshold)
 
-    def _plus_intervals(self, X: Any, leave_out: LeaveOut, category: Index, alpha: float) -> F64:
+    def _plus_intervals(self, X: Any, offset: F64 | None, leave_out: LeaveOut, category: Index, alpha: float) -> F64:
         # CV+ and jackknife+: order statistics of the ends of an interval for each scored row
         weights = row_counts(getattr(self, "score_weights_", np.ones(len(self.scores_))))
         m, step = _num_samples(X), max(1, MAX_CELLS // len(self.scores_))
@@ -384,7 +400,8 @@ class ConformalRegressor(Conformal, BaseRegressor):
         for a in range(0, m, step):
             block = np.arange(a, min(m, a + step))
             low, high = np.full((2, len(block), len(self.scores_)), np.nan)
-            for rows, without in leave_out.predictions(_safe_indexing(X, block)):
+            of_block = None if offset is None else offset[block]
+            for rows, without in leave_out.predictions(_safe_indexing(X, block), of_block):
                 ends = self._ends(without)
                 low[:, rows] = -outward(-ends[0][:, None], self.scores_[rows])
                 high[:, rows] = outward(ends[1][:, None], self.scores_[rows])

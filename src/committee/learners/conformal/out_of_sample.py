@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from numbers import Integral
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -52,11 +53,12 @@ Source: TypeAlias = Literal["out of bag", "out of fold", "held out"]
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Training rows of an estimator; `weights` are None if all are equal."""
+    """Training rows of an estimator; `weights` are None if all are equal, `offset` is ``(n,)`` or ``(n, D)``."""
 
     X: Any
     y: NDArray[Any]
     weights: F64 | None
+    offset: F64 | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -81,7 +83,8 @@ class TrainingRows:
 
     def select(self, rows: Index) -> TrainingRows:
         weights = None if self.weights is None else self.weights[rows]
-        return TrainingRows(_safe_indexing(self.X, rows), self.y[rows], weights)
+        offset = None if self.offset is None else self.offset[rows]
+        return TrainingRows(_safe_indexing(self.X, rows), self.y[rows], weights, offset)
 
     def masked(self, rows: NDArray[np.bool_]) -> TrainingRows:
         return self if rows.all() else self.select(np.flatnonzero(rows))
@@ -89,13 +92,18 @@ class TrainingRows:
     def fitted(self, estimator: Any, rows: Index | None = None) -> Any:
         """Return a copy of an estimator that is fitted to the rows, or to some of them."""
         part = self if rows is None else self.select(rows)
-        return fit_weighted(clone(estimator), part.X, part.y, inner_weights(part.weights))
+        given = {} if part.offset is None else {"offset": part.offset}
+        return fit_weighted(clone(estimator), part.X, part.y, inner_weights(part.weights), **given)
+
+    def predictions_of(self, model: Any) -> F64:
+        """Return the predictions of a model for the rows."""
+        return predictions_of(model, self.X, self.offset)
 
 
 class LeaveOut(Protocol):
     """Models that have not seen some training rows."""
 
-    def predictions(self, X: Any) -> Iterator[tuple[Index, F64]]:
+    def predictions(self, X: Any, offset: F64 | None = None) -> Iterator[tuple[Index, F64]]:
         """Yield numbers of training rows, and predictions for `X` of a model without them, ``(m, D)``."""
 
 
@@ -109,11 +117,12 @@ class OutOfSample:
     leave_out: LeaveOut | None = None
 
 
-def predictions_of(model: Any, X: Any) -> F64:
+def predictions_of(model: Any, X: Any, offset: F64 | None = None) -> F64:
     """Return the probabilities ``(n, K)`` of a classifier, or the numbers ``(n, D)`` of a regressor."""
+    given = {} if offset is None else {"offset": offset}
     if hasattr(model, "classes_") or isinstance(model, Committee):
-        return np.asarray(model.predict_proba(X), dtype=np.float64)
-    found = np.asarray(model.predict(X), dtype=np.float64)
+        return np.asarray(model.predict_proba(X, **given), dtype=np.float64)
+    found = np.asarray(model.predict(X, **given), dtype=np.float64)
     return found.reshape(len(found), -1)
 
 
@@ -146,6 +155,17 @@ def check_kind(estimator: Any, *, classifier: bool) -> None:
         raise TypeError(
             f"estimator={estimator!r} has no predict_proba, which sets of classes need; a "
             "sklearn.calibration.CalibratedClassifierCV around it has."
+        )
+
+
+def check_takes_offset(estimator: Any) -> None:
+    """Raise ValueError unless ``fit`` of an estimator, or ``predict`` of a trained model, takes an offset."""
+    method = getattr(estimator, "fit", getattr(estimator, "predict", None))
+    if method is None or "offset" not in signature(method).parameters:
+        kind = "the default" if estimator is None else type(estimator).__name__
+        raise ValueError(
+            f"offset is given, and estimator ({kind}) takes none; use a GradientBoostingRegressor or "
+            "GradientBoostingClassifier, or, for counts over exposures, fit y / exposure with sample_weight=exposure."
         )
 
 
@@ -208,7 +228,8 @@ class OutOfBagVoters:
             mean[some] = np.asarray(link.mean(scores[:, 0], total))[:, None]
         return mean
 
-    def predictions(self, X: Any) -> Iterator[tuple[Index, F64]]:
+    def predictions(self, X: Any, offset: F64 | None = None) -> Iterator[tuple[Index, F64]]:
+        assert offset is None  # no learner of out-of-bag voters takes one
         data, voters = self.committee.encode(X), self.committee.voters
         votes = np.stack([voters[t].tally(data, n_threads=1) for t in range(len(voters))])
         T, m, D = votes.shape
@@ -354,9 +375,9 @@ class FoldModels:
     models: Sequence[Any]
     fold: NDArray[np.int64]  # (n,): fold of each training row; -1 for none
 
-    def predictions(self, X: Any) -> Iterator[tuple[Index, F64]]:
+    def predictions(self, X: Any, offset: F64 | None = None) -> Iterator[tuple[Index, F64]]:
         for k, model in enumerate(self.models):
-            yield np.flatnonzero(self.fold == k), predictions_of(model, X)
+            yield np.flatnonzero(self.fold == k), predictions_of(model, X, offset)
 
 
 def fit_on_folds(
@@ -376,7 +397,7 @@ def fit_on_folds(
     predicted: F64 | None = None
     for k, one in zip(folds, others, strict=True):
         rows = np.flatnonzero(counted & (fold == k))
-        found = predictions_of(one, _safe_indexing(training.X, rows))
+        found = training.select(rows).predictions_of(one)
         predicted = np.full((len(training), found.shape[1]), np.nan) if predicted is None else predicted
         predicted[rows] = found
     if predicted is None:
@@ -393,9 +414,9 @@ class _WithAllClasses:
     def __init__(self, model: Any, classes: NDArray[Any]) -> None:
         self.model, self.classes_ = model, classes
 
-    def predict_proba(self, X: Any) -> F64:
+    def predict_proba(self, X: Any, **given: F64) -> F64:
         place = {label: k for k, label in enumerate(self.classes_.tolist())}
-        p = np.zeros((len(found := self.model.predict_proba(X)), len(place)))
+        p = np.zeros((len(found := self.model.predict_proba(X, **given)), len(place)))
         p[:, [place[label] for label in self.model.classes_.tolist()]] = found
         return p
 

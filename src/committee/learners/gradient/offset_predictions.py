@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.data.columns import take_named
+from committee.data.columns import take_named, warn_of_other_order
 from committee.data.number_types import F64
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 
@@ -47,7 +47,9 @@ class OffsetClassifier(BaseClassifier):
             return super().score(X, y, sample_weight)
         from sklearn.metrics import accuracy_score
 
-        X, y, sample_weight, offset = take_named(X, y=self._target_of(X, y), sample_weight=sample_weight, offset=offset)
+        given = {"y": self._target_of(X, y), "sample_weight": sample_weight, "offset": offset}
+        warn_of_other_order(X, **given)
+        X, y, sample_weight, offset = take_named(X, **given)
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def staged_decision_function(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
@@ -82,7 +84,9 @@ class OffsetRegressor(BaseRegressor):
             return super().score(X, y, sample_weight)
         from sklearn.metrics import r2_score
 
-        X, y, sample_weight, offset = take_named(X, y=self._target_of(X, y), sample_weight=sample_weight, offset=offset)
+        given = {"y": self._target_of(X, y), "sample_weight": sample_weight, "offset": offset}
+        warn_of_other_order(X, **given)
+        X, y, sample_weight, offset = take_named(X, **given)
         return float(r2_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def staged_predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
