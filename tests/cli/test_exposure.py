@@ -4,10 +4,14 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import mean_poisson_deviance, r2_score
 
-from committee import GradientBoostingRegressor, load
+from committee import CommitteeRegressor, GradientBoostingRegressor, RandomForestRegressor, load
+from committee.cli.exposure import rates_of
 from tests.cli.calls import fail, fails, succeed
+from tests.small_portfolio import use_small_members
 
+CHUNKS = ("--memory-limit", "1 GB")
 POISSON = ("-m", "gradient_boosting", "-p", "loss=poisson", "-p", "n_estimators=3", "--exposure", "years")
 
 
@@ -73,7 +77,7 @@ def test_errors(claims, model, tmp_path):
     succeed(*fit, "-m", "tree", "--task", "numbers", "--folds", "0", "-o", other)
     remedy = "add --model gradient_boosting -p loss=poisson (or gamma, tweedie)"
     cases = [
-        (f"--exposure does not go with --model auto; {remedy}", "--exposure", "years"),
+        (f"does not go with --model lpboost, which predicts classes; {remedy}", "-m", "lpboost", "--exposure", "years"),
         (
             f"needs a log link, as its logarithm is an offset of the score; {remedy}",
             "-m",
@@ -84,8 +88,11 @@ def test_errors(claims, model, tmp_path):
         ("--exposure names 'year', which is not there; did you mean 'years'?", *POISSON[:-1], "year"),
         ("--exposure 'claims' is the target", *POISSON[:-1], "claims"),
         ("in row 0; it must be a number above 0", *POISSON[:-1], "zone"),
-        ("--exposure does not go with --conformal", *POISSON, "--conformal", "0.1"),
-        ("--exposure is for a table that is read whole", *POISSON, "--memory-limit", "1 GB"),
+        (f"which --model tree does not take; {remedy}", "-m", "tree", "--exposure", "years", "--conformal", "0.1"),
+        ("--exposure and --weight both name 'years'; name different columns", *POISSON, "--weight", "years"),
+        ("--exposure 'year' is not a column; did you mean 'years'?", *POISSON[:-1], "year", *CHUNKS),
+        ("--exposure 'claims' is the target", *POISSON[:-1], "claims", *CHUNKS),
+        ("exposure 'zone' is", *POISSON[:-1], "zone", *CHUNKS),
     ]
     fails(fit, cases)
     assert "for models fitted with --exposure" in fail("predict", other, claims, "--exposure", "years")
@@ -93,6 +100,76 @@ def test_errors(claims, model, tmp_path):
     pl.read_csv(claims).with_columns(years=pl.lit(0.0)).write_csv(zeros)
     assert "exposure 'years' is 0.0 in row 0" in fail("predict", model, zeros)
     assert "is not a column" in fail("evaluate", model, claims, "--exposure", "time")
-    assert "--report has no pages" in fail("evaluate", model, claims, "--report", tmp_path / "page.html")
-    two = ("predict", model, claims, zeros)
-    assert "--exposure is for a table that is read whole; give one file" in fail(*two)
+    assert "exposure 'years' is 0.0 in row 0" in fail("predict", model, claims, zeros)
+    assert "--exposure 'time' is not a column" in fail("evaluate", model, claims, zeros, "--exposure", "time")
+    assert "which pruning by rows does not take" in fail("prune", model, claims)
+
+
+def test_files_in_chunks(claims, model, tmp_path):
+    frame, path = pl.read_csv(claims).with_columns(weight=pl.lit(1.0)), tmp_path / "model.safetensors"
+    halves = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for half, part in zip(halves, (frame[:50], frame[50:]), strict=True):
+        part.with_columns(pl.col("years").cast(pl.String).str.replace(".", ",", literal=True)).write_csv(
+            half, separator=";"
+        )
+    succeed("fit", *halves, "-t", "claims", *POISSON, "--weight", "weight", "-o", path)
+    again, whole = load(path), load(model)
+    assert (again.provenance_.exposure, list(again.feature_names_in_)) == ("years", ["age", "zone"])
+    X = frame.select("age", "zone")
+    assert_allclose(again.predict(X), whole.predict(X), rtol=1e-12)
+    succeed("predict", path, *halves, "-o", tmp_path / "out.csv", "--id", "years")
+    out = pl.read_csv(tmp_path / "out.csv")
+    expected = whole.predict(X, offset=np.log(frame["years"].to_numpy()))
+    assert_allclose(out["prediction"].to_numpy(), expected, rtol=1e-12)
+    assert succeed("evaluate", path, *halves).stdout == succeed("evaluate", model, claims).stdout
+    for half in halves:
+        pl.read_csv(half, separator=";").drop("years").write_csv(half)
+    result = succeed("predict", path, *halves, "-o", tmp_path / "out.csv")
+    assert "the table has no exposure 'years': predictions are for an exposure of 1" in result.stderr
+    assert_allclose(pl.read_csv(tmp_path / "out.csv")["prediction"].to_numpy(), whole.predict(X), rtol=1e-12)
+
+
+def test_intervals_are_of_counts(claims, tmp_path):
+    path = tmp_path / "model.safetensors"
+    succeed("fit", claims, "-t", "claims", *POISSON, "--folds", "0", "--conformal", "0.2", "-o", path)
+    frame, fitted = pl.read_csv(claims), load(path)
+    succeed("predict", path, claims, "-o", tmp_path / "out.csv")
+    offset = np.log(frame["years"].to_numpy())
+    ends = fitted.predict_interval(frame.select("age", "zone"), offset=offset)
+    assert_allclose(pl.read_csv(tmp_path / "out.csv").select("lower", "upper").to_numpy(), ends)
+    y = frame["claims"].to_numpy()
+    inside = ((ends[:, 0] <= y) & (y <= ends[:, 1])).mean()
+    shown = succeed("evaluate", path, claims, "--report", tmp_path / "page.html").stdout
+    assert f"{inside:.4f}" in shown
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "effects and contributions for an exposure of 1" in page and f"{inside:.1%} (target: 0.8)" in page
+
+
+@pytest.mark.parametrize("options", [(), CHUNKS])
+def test_other_learners_learn_rates(claims, options, tmp_path):
+    frame, path = pl.read_csv(claims), tmp_path / "model.safetensors"
+    X, y, years = frame.select("age", "zone"), frame["claims"].to_numpy(), frame["years"].to_numpy()
+    settings = ("-m", "random_forest", "-p", "n_estimators=3", "--folds", "0", "--exposure", "years")
+    result = succeed("fit", claims, "-t", "claims", *settings, *options, "-o", path)
+    assert "note: learned, and estimated below, is 'claims' per unit of 'years', weighted by it" in result.stderr
+    rates = RandomForestRegressor(3, random_state=0).fit(X, y / years, years / years.mean())
+    assert_array_equal(load(path).predict(X), rates.predict(X))
+    succeed("predict", path, claims, "-o", tmp_path / "out.csv")
+    assert_allclose(pl.read_csv(tmp_path / "out.csv")["prediction"].to_numpy(), years * rates.predict(X))
+    shown = succeed("evaluate", path, claims, "--report", tmp_path / "page.html").stdout
+    assert f"{r2_score(y, years * rates.predict(X)):.5g}" in shown
+    assert "predicts per unit of" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_a_committee_for_counts_learns_rates(claims, monkeypatch, tmp_path):
+    use_small_members(monkeypatch)
+    frame, path = pl.read_csv(claims), tmp_path / "model.safetensors"
+    X, y, years = frame.select("age", "zone"), frame["claims"].to_numpy(), frame["years"].to_numpy()
+    succeed("fit", claims, "-t", "claims", "-p", "loss=poisson", "--effort", "fast", "--exposure", "years", "-o", path)
+    same = CommitteeRegressor("fast", loss="poisson", random_state=0).fit(X, y / years, years / years.mean())
+    assert_allclose(load(path).predict(X), same.predict(X), rtol=1e-12)
+    shown = succeed("inspect", path, "--data", claims).stdout
+    assert f"{mean_poisson_deviance(y / years, same.predict(X)):.4g}" in shown
+    for loss, power in (("gamma", 0.0), ("squared_error", 1.0)):
+        weights = rates_of(CommitteeRegressor(loss=loss), y, years, np.full(120, 2.0))[1]
+        assert_allclose(weights, 2.0 * (years / years.mean()) ** power)

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from committee import AdaBoostClassifier, GradientBoostingRegressor, load
-from committee.cli.chunks import SHOWN_ROWS
+from committee.cli.training_chunks import SHOWN_ROWS
 from tests.cli.calls import READ_PREDICTIONS, fail, fails, run_process, sample_table, succeed, without_provenance
 from tests.patience import PATIENCE
 
@@ -85,7 +85,7 @@ def test_numbers_and_committees_in_pieces(folder):
 
 def test_what_is_said_of_the_first_rows_names_them(folder, monkeypatch):
     assert SHOWN_ROWS > N
-    monkeypatch.setattr("committee.cli.chunks.SHOWN_ROWS", 50)
+    monkeypatch.setattr("committee.cli.training_chunks.SHOWN_ROWS", 50)
     parts = sorted((folder / "csv").iterdir())[1:]
     result = succeed("fit", *parts, "-t", "label", "-m", "tree")
     assert "column 'id' is left out: it counts the rows of the first 50 rows" in result.stderr

@@ -138,7 +138,7 @@ def test_text_of_typed_files_is_read_as_that_of_text_files(learned, tmp_path, mo
     for k, half in enumerate(halves):
         texts[k * 40 : k * 40 + 40].write_parquet(half)
     expected, again = succeed("predict", model, table, "--proba").stdout, tmp_path / "again.safetensors"
-    monkeypatch.setattr("committee.cli.chunks.SHOWN_ROWS", 80)
+    monkeypatch.setattr("committee.cli.training_chunks.SHOWN_ROWS", 80)
     for files in ([whole], halves, [tmp_path / "lines.jsonl"]):
         told = succeed("fit", *files, *TREE, "--missing", "-999", "-o", again).stderr
         assert without_provenance(again) == without_provenance(model), files
@@ -148,7 +148,7 @@ def test_text_of_typed_files_is_read_as_that_of_text_files(learned, tmp_path, mo
         )
         assert succeed("predict", model, *files, "--proba").stdout == expected
     # whole numbers are classes, codes are found behind the rows that are looked at, commas may be decimal ones
-    monkeypatch.setattr("committee.cli.chunks.SHOWN_ROWS", 30)
+    monkeypatch.setattr("committee.cli.training_chunks.SHOWN_ROWS", 30)
     rows = [[str(k % 7), "80331", f"{k},5", f"{k % 9}.{k % 8}00", str(k % 2)] for k in range(60)]
     rows[55][1], rows[50][0] = "01067", "4.5"
     header = ["x", "zip", "comma", "point", "answer"]
@@ -258,7 +258,7 @@ def test_the_order_of_day_and_month_is_that_of_the_table_that_was_learned_from(l
     assert "choose with --dates day-first or --dates month-first" in fail("predict", other, table)
     succeed("predict", other, table, "--dates", "day-first")
     # in pieces all rows settle it, not only the first
-    monkeypatch.setattr("committee.cli.chunks.SHOWN_ROWS", 30)
+    monkeypatch.setattr("committee.cli.training_chunks.SHOWN_ROWS", 30)
     parts = [written(tmp_path / f"{k}.csv", rows) for k, rows in enumerate((cells()[:40], contrary))]
     assert "no cell settles" not in succeed("fit", *parts, *TREE[:-2], "-o", other).stderr
     assert load(other).table_.forms["day"] == "%m/%d/%Y"

@@ -48,7 +48,7 @@ def test_untidy_files_give_the_model_of_tidy_ones(tidy, tmp_path, name):
 
 
 def test_blanks_of_later_rows_are_noted_after_the_fit(tidy, tmp_path, monkeypatch):
-    monkeypatch.setattr("committee.cli.chunks.SHOWN_ROWS", 10)
+    monkeypatch.setattr("committee.cli.training_chunks.SHOWN_ROWS", 10)
     untidy = halves(tmp_path / "untidy", rows=changed(lambda k, a, b, c, y: [a, b, c + " " * (k > 40), y]))
     said = succeed("fit", untidy, *TREE, "-o", tmp_path / "m.safetensors").stderr
     assert "blanks around cells are left out: 'colour' (such as '" in said

@@ -20,9 +20,10 @@ import polars as pl
 from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
-from committee.cli.chunks import chunk_frame, training_chunks
+from committee.cli.chunks import chunk_frame
 from committee.cli.main import app
 from committee.cli.options import TrainingOptions
+from committee.cli.training_chunks import training_chunks
 from committee.cli.training_table import whole_table
 from committee.data.dates import typed_seconds
 

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from committee.cli.model_rows import check_columns
-from committee.cli.options import TableOptions, TrainingOptions
-from committee.cli.progress import with_progress
-from committee.cli.row_columns import RowColumns, take_row_columns
+from committee.cli.options import TableOptions
 from committee.cli.terminal import info, print_notes
-from committee.cli.training_table import TrainingTable, part_of
 from committee.data.dates import day_month_order, parse_seconds, swap_day_month
-from committee.data.labels import infer_task
 from committee.data.out_of_core.converted_files import CheckedFiles, StrippedFiles, convert_files
 from committee.data.out_of_core.file_sources import TextFiles, columns_as_text
-from committee.data.out_of_core.scan import Pieces, draw_stratified_rows, read_numbered_rows, scan
+from committee.data.out_of_core.scan import Pieces, scan
 from committee.data.out_of_core.sources import Piece
-from committee.data.out_of_core.training_pass import TargetCollector
 from committee.data.readers.cell_forms import (
     PLAIN,
-    WHOLE,
     ColumnFormats,
     convert_columns,
     find_number_formats,
@@ -49,12 +40,9 @@ from committee.data.readers.cells import (
     strip_cells,
     text_columns,
 )
-from committee.data.readers.features import learned_features, select_features
 from committee.data.readers.file_format import NO_KNOWN_COLUMNS, FileFormat, KnownColumns, check_table_size, table_file
 from committee.data.readers.formats import SeparatedText
 from committee.data.readers.learned_columns import LearnedColumns
-from committee.data.readers.tables import split_target
-from committee.data.readers.targets import case_notes, unlabelled_note
 from committee.data.readers.text_columns import (
     SEPARATOR,
     PlainNumbers,
@@ -70,9 +58,6 @@ from committee.data.text import check_names, pluralize, suggest_names
 
 if TYPE_CHECKING:
     import polars as pl
-
-SHOWN_ROWS = 10_000
-"""Number of first rows from which the columns of a table are described."""
 
 FORMAT_ROWS = 10_000
 """Number of first rows of new files from which the formats of their columns are detected."""
@@ -317,113 +302,6 @@ def _day_orders(pieces: Pieces, times: ColumnFormats) -> dict[str, str]:
     return settled
 
 
-# --- tables that are learned from ------------------------------------------------------------------------
-
-
-def training_chunks(
-    data: Sequence[Path],
-    target: str,
-    table: TrainingOptions,
-    categorical: Sequence[str],
-    memory_limit: str | None,
-    scratch: Path | None,
-    progress: bool | None,
-    *,
-    bar: bool,
-) -> TrainingTable:
-    """Read the target of files in chunks, choose the columns to learn from, and print notes on them."""
-    pieces = open_chunks(data, table, text=categorical, memory_limit=memory_limit, scratch=scratch)
-    info(files_in_chunks(pieces))
-    found = detect_formats(pieces, target, table, categorical, SHOWN_ROWS)
-    pieces = found.pieces
-    assert pieces.columns is not None
-    files, shown = pieces.files, with_progress(pieces, "reading", wanted=progress, bar=bar)
-    found = replace(found, pieces=shown)
-    needed = None if table.strict else target
-    y, of_target = read_target(shown, found.checked(needed, table)[0], target)
-    unshown = replace(pieces, source=replace(found, pieces=pieces).checked(needed, table)[0])
-    rows = first_rows(unshown, SHOWN_ROWS).drop(target)
-    chosen = select_features(rows, table.kept, part_of(len(rows), len(y)), categorical)
-    notes = (*found.notes, *of_target, *chosen.notes)
-    print_notes(notes)
-    columns = tuple(name for name in pieces.columns if name not in (target, *chosen.left_out))
-    marks: dict[str, Counter[str]] = {}
-    source, blanks = found.checked(needed, table, marks)
-    X = replace(shown, source=source, columns=columns)
-    forms = {name: form for name, form in found.forms.items() if name != target}
-    kept = {name: form for name, form in forms.items() if form not in (PLAIN, WHOLE)}
-    target_form = found.forms.get(target)
-    target_form = None if target_form in (PLAIN, WHOLE) else target_form
-    return TrainingTable(
-        X, y, rows.select(columns), files, notes, kept, table.form.missing, target_form, marks, blanks=blanks
-    )
-
-
-def sample_rows(
-    data: list[Path],
-    target: str,
-    categorical: tuple[str, ...],
-    table: TrainingOptions,
-    sample: int,
-    progress: bool | None,
-    columns: RowColumns,
-) -> tuple[TrainingTable, list[Path]]:
-    """Draw rows of files, stratified by class, and return them and the files."""
-    if sample < 1:
-        raise ValueError(f"--sample {sample} must be at least 1")
-    pieces = open_chunks(data, columns.to_read(table), text=categorical)
-    found = detect_formats(pieces, target, table, categorical, SHOWN_ROWS)
-    marks: dict[str, Counter[str]] = {}
-    files, pieces = found.pieces.files, with_progress(found.pieces, "reading", wanted=progress)
-    source, blanks = replace(found, pieces=pieces).checked(None if table.strict else target, table, marks)
-    y, of_target = read_target(pieces, source, target)
-    pieces = replace(pieces, source=source)
-    rows = draw_stratified_rows(y if infer_task(y) == "classes" else np.zeros(len(y), dtype=np.intp), sample)
-    info(f"{files_in_chunks(pieces)}; a sample of {len(rows):,} of {pluralize(len(y), 'row')}")
-    frame = read_numbered_rows(pieces, rows)
-    files.check_unchanged()
-    of_marks = (missing_marks_note(name, counts) for name, counts in marks.items())
-    notes = (*found.notes, *of_target, *of_marks, *blanks_note(blanks))
-    given, y = split_target(frame, target)
-    with columns.named_in_errors():
-        keep = (*table.kept, *columns.named.values())
-        learned = learned_features(given, table.dates, keep, columns.numeric, categorical, free_text=False)
-    notes += learned.notes
-    print_notes(notes)
-    X, values = take_row_columns(learned.X, columns, table.dropped)
-    known = dict[str, Any](notes=notes, forms=learned.forms, missing=table.form.missing, values=values)
-    return TrainingTable(X, y, X, **known), file_paths(pieces)
-
-
-def read_target(pieces: Pieces, source: CheckedFiles, target: str) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Read the target alone from a source, shape (n,), with the checks of `split_target`, and return notes on it."""
-    names = pieces.columns or ()
-    if target not in names:
-        raise ValueError(f"target {target!r} is not a column; {suggest_names(target, names)}")
-    if len(names) == 1:
-        raise ValueError(f"target {target!r} is the only column; a table needs at least one more")
-    found = TargetCollector(target, None)
-    for piece in replace(pieces, source=source, columns=(target,)):
-        with piece.named_in_errors():
-            labels = piece.column(target)
-            if labels.dtype.kind not in "Ubiuf":
-                raise ValueError(f"target {target!r} holds {labels.dtype}; convert it to text, numbers or booleans")
-            if labels.dtype.kind == "f" and (missing := int(np.isnan(labels).sum())):
-                raise ValueError(
-                    f"target {target!r} is missing in {pluralize(missing, 'row')}; drop these rows, or fill in the "
-                    "target"
-                )
-            found.take(piece)
-    y: NDArray[Any] | None = found.labels()
-    n_missing, n, *first = source.left_out
-    if y is None and n:
-        raise ValueError(f"target {target!r} is missing in {n:,} of {n:,} rows; fill it in, or name another column")
-    if y is None:
-        raise ValueError("the files have 0 rows; at least one is needed")
-    notes = (unlabelled_note(target, n_missing, n, *first),) if n_missing else ()
-    return y, (*notes, *case_notes(target, y))
-
-
 # --- tables for a model ----------------------------------------------------------------------------------
 
 
@@ -434,10 +312,12 @@ def model_chunks(
     ids: Sequence[str] = (),
     answers: Sequence[str] = (),
     marks: dict[str, Counter[str]] | None = None,
+    numbers: Sequence[str] = (),
 ) -> Pieces:
     """Select the feature columns of a model and the columns `answers`, or all columns if the model has no names.
 
     A note names the columns that are neither these nor `ids`. `marks` counts the common marks for missing cells.
+    Columns `numbers` are selected too, and read as numbers in the format of the first rows.
     """
     import polars as pl
 
@@ -445,8 +325,9 @@ def model_chunks(
     names = columns.names
     if names is None:
         return replace(pieces, source=CheckedFiles(pieces.source))
-    unnamed = {*ids, *answers}.difference(names)
+    unnamed = {*ids, *answers, *numbers}.difference(names)
     check_columns("the table", names, [name for name in pieces.columns or () if name not in unnamed])
+    names = (*names, *numbers)
     others, known = [name for name in answers if name not in names], columns.known()
     text, forms = list(columns.text), dict(columns.forms)
     of_text = isinstance(pieces.source, TextFiles)
@@ -458,7 +339,7 @@ def model_chunks(
     new = _number_forms(rows, separator_of(pieces), {*text, *forms}, table.decimal)
     print_notes(new.notes)
     reject_percentages(rows, new.forms, known)
-    plain = dict.fromkeys(known.numbers.intersection(texts), PLAIN)
+    plain = dict.fromkeys({*known.numbers, *numbers}.intersection(texts), PLAIN)
     text, forms = [*text, *(forms if of_text else ()), *(others if of_text else ())], forms | plain | new.forms
     how: dict[str, Any] = {
         "missing": columns.file_format(table.form).missing,
@@ -479,11 +360,15 @@ def _not_plain(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def read_all_chunks(
-    learner: Any, data: Sequence[Path], table: TableOptions, target_of: Callable[[list[str]], str]
+    learner: Any,
+    data: Sequence[Path],
+    table: TableOptions,
+    target_of: Callable[[list[str]], str],
+    further: Mapping[str, str | None],
 ) -> tuple[pl.DataFrame, str]:
     """Read a model's feature columns and the target from several files into one frame; return it and the target's name.
 
-    `target_of` selects the target from the names of all columns.
+    `target_of` selects the target from the names of all columns. `further` are columns of numbers by option.
     """
     import polars as pl
 
@@ -492,7 +377,12 @@ def read_all_chunks(
     files, target, marks = pieces.files, target_of(list(pieces.columns or ())), dict[str, Counter[str]]()
     info(f"{pluralize(len(file_paths(pieces)), 'file')}, read as one table")
     separator = separator_of(pieces)
-    pieces = model_chunks(learner, pieces, table, answers=[target], marks=marks)
+    names = list(pieces.columns or ())
+    for option, name in further.items():
+        if name is not None and name not in names:
+            raise ValueError(f"{option} {name!r} is not a column; {suggest_names(name, names)}")
+    numbers = [name for name in further.values() if name is not None]
+    pieces = model_chunks(learner, pieces, table, answers=[target], marks=marks, numbers=numbers)
     n_rows: int = pieces.source.n_rows  # type: ignore[attr-defined]  # of files
     check_table_size(n_rows, len(pieces.columns or ()))
     frame = pl.concat([chunk_frame(piece) for piece in pieces], how="vertical_relaxed")
@@ -501,7 +391,7 @@ def read_all_chunks(
     if not hasattr(learner, "classes_"):  # numbers, which have been read as text
         form = columns.target_form if target == columns.target else None
         known = KnownColumns(forms={target: form}) if form else KnownColumns(answers=frozenset([target]))
-        numbers, found = convert_text_columns(frame.select(target), known, (), table.decimal, separator)
+        read, found = convert_text_columns(frame.select(target), known, (), table.decimal, separator)
         print_notes(found.notes)
-        frame = frame.with_columns(numbers[target])
+        frame = frame.with_columns(read[target])
     return frame, target

@@ -191,7 +191,7 @@ def _read(data: list[Path], table: TrainingOptions, options: CompareOptions) -> 
     if target is None:
         raise ValueError("--target is missing: name the column of the labels or numbers")
     if sample is not None:
-        from committee.cli.chunks import sample_rows
+        from committee.cli.training_chunks import sample_rows
 
         rows, files = sample_rows(data, target, categorical, table, sample, options.progress, options.columns)
         return rows, target, table_name(files)

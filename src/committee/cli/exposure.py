@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +13,7 @@ from committee.cli.terminal import note
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
     from committee.data.number_types import F64
 
@@ -24,11 +27,34 @@ ModelExposure = Annotated[
 ]
 
 
-def check_exposure_model(learner: Any) -> None:
-    """Refuse an exposure for a learner without a log link, whose predictions are not exp(score)."""
-    loss = getattr(learner, "_chosen_loss", None)
-    if loss is None or loss().link.name != "log":
+def fits_offsets(learner: Any) -> bool:
+    """Return whether a learner takes the logarithm of an exposure as offset; refuse boosting without a log link."""
+    if "offset" not in signature(learner.fit).parameters:
+        return False
+    if learner._chosen_loss().link.name != "log":
         raise ValueError(f"--exposure needs a log link, as its logarithm is an offset of the score; {REMEDY}")
+    return True
+
+
+def rates_of(learner: Any, y: NDArray[Any], exposure: F64, weights: F64 | None) -> tuple[F64, F64]:
+    """Return numbers per unit of exposure and their row weights, both ``(n,)``, for learners without offsets.
+
+    For a loss with a log link the fit is that of the logarithm of the exposure as offset: with the variance power p
+    (Poisson 1, gamma 2) a rate has the weight exposure^(2 - p). Other losses have p = 1, as variances of counts and
+    amounts grow with the exposure.
+    """
+    power = 2.0 - getattr(getattr(learner, "number_loss", None), "variance_power", 1.0)
+    units = (exposure / exposure.mean()) ** power
+    return y / exposure, units if weights is None else units * weights
+
+
+def check_exposure_column(name: str | None, target: str, others: Mapping[str, str]) -> None:
+    """Refuse an exposure that is the target, or a column of another option; `others` are columns by option."""
+    if name is not None and name == target:
+        raise ValueError(f"--exposure {name!r} is the target; name another column")
+    for option, column in others.items():
+        if column == name:
+            raise ValueError(f"--exposure and {option} both name {name!r}; name different columns")
 
 
 def take_exposure(frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, F64]:
@@ -59,12 +85,17 @@ def log_exposure(frame: pl.DataFrame, name: str | None) -> tuple[pl.DataFrame, F
     if name is None:
         return frame, None
     if name not in frame.columns:
-        note(f"the table has no exposure {name!r}: predictions are for an exposure of 1")
+        note_without_exposure(name)
         return frame, None
     import numpy as np
 
     rest, exposure = take_exposure(frame, name)
     return rest, np.log(exposure)
+
+
+def note_without_exposure(name: str) -> None:
+    """Print that the table of rows to predict lacks the exposure."""
+    note(f"the table has no exposure {name!r}: predictions are for an exposure of 1")
 
 
 def without_exposure(frame: pl.DataFrame, name: str | None) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from committee import MODELS, MODELS_OF_NUMBERS
-from committee.cli.exposure import REMEDY, check_exposure_model
+from committee.cli.exposure import REMEDY, fits_offsets
 from committee.cli.files import NOT_SAVED, check_writable, name_of_data, reads_in_chunks, save_model, store_formats
 from committee.cli.options import (
     FILES,
@@ -101,8 +101,9 @@ class FitOptions:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column of the exposure over which counts or amounts accumulate, such as years insured: its"
-            " logarithm is the offset of --model gradient_boosting -p loss=poisson, gamma or tweedie.",
+            help="Column of the exposure over which counts or amounts accumulate, such as years insured. Its logarithm"
+            " is the offset of --model gradient_boosting -p loss=poisson, gamma or tweedie; other models learn the"
+            " target per unit of it, weighted by it.",
         ),
     ] = None
     group: Group = None
@@ -172,10 +173,12 @@ class FitOptions:
             raise ValueError(f"{model} predicts classes only; for numbers choose one of {', '.join(MODELS_OF_NUMBERS)}")
         if conformal is not None and not 0.0 < conformal < 1.0:
             raise ValueError(f"--conformal {conformal:g} must be above 0 and below 1, such as 0.1")
-        if self.exposure is not None and model != "gradient_boosting":
-            raise ValueError(f"--exposure does not go with --model {self.model}; {REMEDY}")
-        if self.exposure is not None and conformal is not None:
-            raise ValueError("--exposure does not go with --conformal; leave one of them out")
+        if self.exposure is not None and model not in MODELS_OF_NUMBERS:
+            raise ValueError(f"--exposure does not go with --model {self.model}, which predicts classes; {REMEDY}")
+        if self.exposure is not None and conformal is not None and model != "gradient_boosting":
+            raise ValueError(
+                f"--exposure with --conformal needs an offset, which --model {self.model} does not take; {REMEDY}"
+            )
         for option, name in self.columns.named.items():
             if conformal is not None and option != "--weight":
                 raise ValueError(f"{option} {name!r} does not go with --conformal, whose folds are at random")
@@ -226,9 +229,10 @@ def fit(
         learner = _learner(options, numbers=numbers, in_chunks=rows.files is not None)
         if model == "committee" and table.kept:
             learner.set_params(keep_identifiers=list(table.kept))
-        if options.exposure is not None:
-            check_exposure_model(learner)
         info(describe_target(target, rows.y, numbers))
+        if options.exposure is not None and not fits_offsets(learner):
+            rows = rows.as_rates(learner)
+            note(f"learned, and estimated below, is {target!r} per unit of {options.exposure!r}, weighted by it")
         written = rows.target_form if numbers else None
         provenance = Provenance(target, name_of_data(data), len(rows.y), written=written, exposure=options.exposure)
         if output is None:
@@ -260,12 +264,15 @@ def fit(
 def _read(data: list[Path], target: str, table: TrainingOptions, options: FitOptions) -> TrainingTable:
     categorical, memory_limit, scratch = split_names(options.categorical), options.memory_limit, options.scratch
     if reads_in_chunks(data, memory_limit, scratch):
-        for option in (*options.columns.named, *([] if options.exposure is None else ["--exposure"])):
-            raise ValueError(f"{option} is for a table that is read whole; give one file, without --memory-limit")
-        from committee.cli.chunks import training_chunks
+        for option in options.columns.named:
+            if option != "--weight":
+                raise ValueError(f"{option} is for a table that is read whole; give one file, without --memory-limit")
+        from committee.cli.training_chunks import RowNumbers, training_chunks
 
         bar = options.model_name != "committee"  # which has a bar of its own
-        return training_chunks(data, target, table, categorical, memory_limit, scratch, options.progress, bar=bar)
+        of_rows = RowNumbers(options.exposure, options.weight)
+        given: list[Any] = [categorical, memory_limit, scratch, options.progress]
+        return training_chunks(data, target, table, *given, numbers=of_rows, bar=bar)
     from committee.cli.training_table import whole_table
 
     exposure = options.exposure
@@ -335,7 +342,7 @@ def _fitted(learner: Any, rows: TrainingTable, options: FitOptions, checkpoint: 
     several = getattr(learner, "loss", None) == "quantile" and np.size(getattr(learner, "quantile", 0.5)) > 1
     settings = {"nonconformity": "quantile"} if several else {}
     seed = learner.get_params().get("random_state")
-    return wrapper(learner, conformal, random_state=seed, **settings).fit(rows.X, rows.y, **given)
+    return wrapper(learner, conformal, random_state=seed, **settings).fit(rows.X, rows.y, **rows.offset, **given)
 
 
 def _text_notes(learner: Any, kept: Sequence[str]) -> list[str]:
@@ -451,8 +458,7 @@ def _training_figures(learner: Any, table: TrainingTable, *, with_score: bool) -
     from committee.report.inspection import describe_margins
 
     X, y = table.rows, table.y_of_rows
-    given = table.offset | table.values.of_fit
-    parts = [evaluate(learner, X, y, **given).brief(with_baseline=False)] if with_score else []
+    parts = [evaluate(learner, X, y, **table.given_of_rows).brief(with_baseline=False)] if with_score else []
     if hasattr(learner, "classes_"):
         margins = dict(describe_margins(learner.committee_.margins(X, y)))
         parts.append(f"margins: mean {margins['mean']}, median {margins['median']}, minimum {margins['minimum']}")

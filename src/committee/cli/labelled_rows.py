@@ -32,6 +32,11 @@ class LabelledRows:
     offset: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
 
+    @property
+    def per_unit(self) -> NDArray[Any]:
+        """Target per unit of the exposure, if there is one."""
+        return self.y if self.offset is None else self.y / np.exp(self.offset)
+
 
 def read_labelled_rows(
     learner: Any,
@@ -63,12 +68,10 @@ def read_labelled_rows(
 
     paths = [data] if isinstance(data, Path) else list(data)
     if reads_in_chunks(paths):
-        for option, name in (("--exposure", exposure), ("--weight", weight)):
-            if name is not None:
-                raise ValueError(f"{option} is for a table that is read whole; give one file")
         from committee.cli.chunks import read_all_chunks
 
-        frame, target = read_all_chunks(learner, paths, table, target_of)
+        further = {"--exposure": exposure, "--weight": weight}
+        frame, target = read_all_chunks(learner, paths, table, target_of, further)
     else:
         answers = [] if hasattr(learner, "classes_") else [target or trained_on or ""]
         answers += [name for name in (exposure, weight) if name is not None]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.exposure import ModelExposure, fitted_exposure, log_exposure
+from committee.cli.exposure import ModelExposure, fitted_exposure, log_exposure, note_without_exposure
 from committee.cli.files import (
     PREDICTIONS,
     STANDARD,
@@ -114,11 +114,9 @@ def predict(
 
             learner = ThresholdModel(learner, options.threshold)
         predictions = Predictions(learner, options.proba, options.safe_cells, names, options.alpha)
-        if exposure is not None and reads_in_chunks(data):
-            raise ValueError("--exposure is for a table that is read whole; give one file")
-        if exposure is None and (reads_in_chunks(data) or is_large(data[0])):
+        if reads_in_chunks(data) or is_large(data[0]):
             mixed_up = output is None and sys.stdout.isatty()  # predictions and a bar
-            _predict_chunks(predictions, data, table, output, False if mixed_up else options.progress)
+            _predict_chunks(predictions, data, table, output, False if mixed_up else options.progress, exposure)
         else:
             answers = () if exposure is None else (exposure,)
             frame = read_for_model(learner, data[0], table, ids=names, answers=answers, rows_needed=False)
@@ -134,7 +132,12 @@ def predict(
 
 
 def _predict_chunks(
-    predictions: Predictions, data: list[Path], table: TableOptions, output: Path | None, progress: bool | None
+    predictions: Predictions,
+    data: list[Path],
+    table: TableOptions,
+    output: Path | None,
+    progress: bool | None,
+    exposure: str | None,
 ) -> None:
     from committee.cli.chunks import chunk_frame, file_paths, files_in_chunks, model_chunks, open_chunks
     from committee.cli.progress import with_progress
@@ -150,7 +153,11 @@ def _predict_chunks(
     cells = RawCellReader(pieces.source, check_names(ids, pieces.source.names or (), "--id"))
     check_writable(output, read=file_paths(pieces))
     info(files_in_chunks(pieces))
-    pieces = model_chunks(learner, pieces, table, ids, marks=marks)
+    if exposure is not None and exposure not in (pieces.columns or ()):
+        note_without_exposure(exposure)
+        exposure = None
+    numbers = () if exposure is None else (exposure,)
+    pieces = model_chunks(learner, pieces, table, ids, marks=marks, numbers=numbers)
     files, unnamed = pieces.files, columns.names is None
     shown = with_progress(pieces, "predicting", wanted=progress)
 
@@ -159,9 +166,9 @@ def _predict_chunks(
         for piece in shown:
             if len(piece):
                 with piece.named_in_errors():
-                    frame = chunk_frame(piece)
+                    frame, offset = log_exposure(chunk_frame(piece), exposure)
                     X = frame.drop(ids, strict=False).to_numpy() if unnamed else frame
-                    part = predictions.of(X, cells.next_rows(len(piece)))
+                    part = predictions.of(X, cells.next_rows(len(piece)), offset)
                 yield part
                 empty = False
         files.check_unchanged()
@@ -244,15 +251,24 @@ class Predictions:
     def _predicted(self, X: Any, offset: F64 | None = None) -> pl.DataFrame:
         import polars as pl
 
+        columns = _prediction_columns(self.learner, self._numbers_or_classes(X, offset))
         given = {} if offset is None else {"offset": offset}
-        columns = _prediction_columns(self.learner, self.learner.predict(X, **given))
         if self.proba:
             columns |= self._per_class("probability", self.learner.predict_proba(X))
         if hasattr(self.learner, "predict_interval"):
-            columns |= dict(zip(("lower", "upper"), self.learner.predict_interval(X, self.alpha).T, strict=True))
+            columns |= dict(
+                zip(("lower", "upper"), self.learner.predict_interval(X, self.alpha, **given).T, strict=True)
+            )
         elif hasattr(self.learner, "predict_set"):
             columns |= self._per_class("in set", self.learner.predict_set(X, self.alpha))
         return pl.DataFrame(columns)
+
+    def _numbers_or_classes(self, X: Any, offset: F64 | None) -> Any:
+        if offset is None:
+            return self.learner.predict(X)
+        from committee.report.evaluation import predictions_over
+
+        return predictions_over(self.learner, X, offset)
 
     def _per_class(self, what: str, values: Any) -> dict[str, Any]:
         return {f"{what}:{label}": values[:, k] for k, label in enumerate(self.learner.classes_)}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from committee.cli.exposure import fitted_exposure
 from committee.cli.files import check_writable, copy_metadata, load_learner, save_model, store_formats
 from committee.cli.margins import OBJECTIVES
 from committee.cli.options import RowsAre, TrainingOptions, check_choice, takes_options
@@ -128,6 +129,11 @@ def prune(
             if table.kept:
                 raise ValueError("--keep is for a table on which a forest is fitted; leave it out with a model")
             before, on = load_learner(source), options.on
+            if data is not None and fitted_exposure(before, None) is not None:
+                raise ValueError(
+                    f"{source} was fitted with --exposure, which pruning by rows does not take; fit a smaller model"
+                    " instead, such as by -p n_estimators=50"
+                )
             rows = None if data is None else read_labelled_rows(before, data, target, table)
         else:
             if data is not None:

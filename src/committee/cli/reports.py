@@ -111,8 +111,6 @@ def evaluate(
         if costs is not None or options.threshold is not None:
             check_threshold(learner, 0.5 if options.threshold is None else options.threshold)
         exposure = fitted_exposure(learner, options.exposure)
-        if exposure is not None and report is not None:
-            raise ValueError("--report has no pages of models with an exposure; leave it out")
         for option, value in (("--weight", options.weight), ("--threshold", options.threshold), ("--costs", costs)):
             if value is not None and report is not None:
                 raise ValueError(f"--report does not go with {option}; leave one of them out")
@@ -131,7 +129,8 @@ def evaluate(
         if report is not None:
             from committee.report.model_pages import evaluation_page
 
-            write_page(evaluation_page(learner, rows.X, rows.y, title=model.name, data=name_of_data(data)), report)
+            named = {"title": model.name, "data": name_of_data(data)}
+            write_page(evaluation_page(learner, rows.X, rows.y, offset=rows.offset, **named), report)
         if json is not None:
             write_figures(_nan_to_null(found.to_json()), json)
 
@@ -166,26 +165,27 @@ def inspect(
         if data is None and target is not None:
             raise ValueError("--target names a column of --data; add --data, or leave out --target")
         learner = load_learner(model)
-        X = y = margins = None
+        X = y = margins = offset = None
         if data is not None:
-            rows = read_labelled_rows(learner, data, target, table)
-            X, y = rows.X, rows.y
+            rows = read_labelled_rows(learner, data, target, table, fitted_exposure(learner, None))
+            X, y, offset = rows.X, rows.y, rows.offset
             if hasattr(learner, "classes_"):
                 margins = learner.committee_.margins(X, y)
         size = model.stat().st_size
         grids = inspection(learner, file_bytes=size, margins=margins)
         if X is not None and has_members(learner):
-            grids += rows_grids(MemberAnswers.of(learner, X, y))
+            grids += rows_grids(MemberAnswers.of(learner, X, rows.per_unit))
         elif X is not None and y is not None and margins is None:
             from committee.report.evaluation import evaluate  # numbers have errors where classes have margins
 
-            grids += evaluate(learner, X, y).grids()
+            grids += evaluate(learner, X, y, offset=offset).grids()
         print_tables(grids)
         if report is not None:
             from committee.report.model_pages import render_model
 
             rows_name = "" if data is None else data.name
-            page = render_model(learner, X, y, name=model.name, data=rows_name, file_bytes=size, margins=margins)
+            named = {"name": model.name, "data": rows_name}
+            page = render_model(learner, X, y, offset=offset, file_bytes=size, margins=margins, **named)
             write_page(page, report)
 
 

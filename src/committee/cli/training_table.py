@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,20 @@ class TrainingTable:
         import numpy as np
 
         return {} if self.exposure is None else {"offset": np.log(self.exposure)}
+
+    @property
+    def given_of_rows(self) -> dict[str, Any]:
+        """Arguments ``offset`` and ``sample_weight`` of `rows`."""
+        return {name: values[: len(self.rows)] for name, values in (self.offset | self.values.of_fit).items()}
+
+    def as_rates(self, learner: Any) -> TrainingTable:
+        """Return the table with numbers per unit of exposure, for a learner that takes no offset."""
+        from committee.cli.exposure import rates_of
+
+        if self.exposure is None:
+            return self
+        y, weights = rates_of(learner, self.y, self.exposure, self.values.weights)
+        return replace(self, y=y, exposure=None, values=replace(self.values, weights=weights))
 
     @property
     def y_of_rows(self) -> NDArray[Any]:
@@ -109,10 +123,9 @@ def whole_table(
 
     With `numbers` the target holds numbers; with `free_text` the model takes columns of sentences.
     """
-    from committee.cli.exposure import take_exposure
+    from committee.cli.exposure import check_exposure_column, take_exposure
 
-    if exposure == target:
-        raise ValueError(f"--exposure {exposure!r} is the target; name another column")
+    check_exposure_column(exposure, target, columns.named)
     numeric = [*([target] if numbers else []), *([] if exposure is None else [exposure]), *columns.numeric]
     reader = PrintingReader(
         target,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -204,7 +205,7 @@ def evaluate(
     y : array-like (n,)
         Labels, with the values of the model's classes (others count as wrong), or numbers.
     offset : array-like (n,), default=None
-        Offset of each row, for a regressor whose `predict` takes one.
+        Offset of each row, for a model of numbers: the logarithm of its exposure, unless `predict` takes others.
     threshold : float, default=None
         For two classes: the second is predicted where its probability is at least this. None: by `predict`.
     costs : (float, float), default=None
@@ -244,7 +245,7 @@ def evaluate(
             counted = np.flatnonzero(weights)
             X, truth, weights = rows_of(X if is_frame(X) else np.asarray(X), counted), truth[counted], weights[counted]
             offset = None if offset is None else np.asarray(offset)[counted]
-    predicted = np.asarray(model.predict(X, **_given(offset)))
+    predicted = predictions_over(model, X, offset)
     if len(predicted) != len(truth):
         values, rows = pluralize(len(truth), "value"), pluralize(len(predicted), "row")
         raise ValueError(f"y has {values} and X has {rows}; give one value for each row.")
@@ -258,8 +259,29 @@ def evaluate(
             )
     else:
         found = _of_numbers(model, truth, predicted, weights)
-    covered = CoveredRows.of(model, X, truth, weights)
+    covered = CoveredRows.of(model, X, truth, weights, offset)
     return found if covered is None else replace(found, figures=(*found.figures, *covered.figures()))
+
+
+def predictions_over(model: Any, X: Any, offset: ArrayLike | None) -> NDArray[Any]:
+    """Return the predictions of rows beyond their `offset`, the logarithm of an exposure; None predicts per unit.
+
+    A model whose `predict` takes no offset predicts numbers per unit, which are multiplied by the exposure.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> rates = LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0])
+    >>> predictions_over(rates, [[0.0], [1.0]], np.log([2.0, 1.0])).round(9).tolist()
+    [2.0, 3.0]
+    """
+    if offset is None:
+        return np.asarray(model.predict(X))
+    if "offset" in signature(model.predict).parameters:
+        return np.asarray(model.predict(X, offset=offset))
+    found = np.asarray(model.predict(X), dtype=np.float64)
+    exposure = np.exp(np.asarray(offset, dtype=np.float64))
+    return found * exposure.reshape(-1, *[1] * (found.ndim - 1))
 
 
 def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any], weights: F64 | None = None) -> Evaluation:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import RowOverlap
 from committee.report.column_effects import MOST_ROWS, Effect, TableRows, effects, spread_rows, stored_effects
-from committee.report.evaluation import Evaluation, evaluate
+from committee.report.evaluation import Evaluation, evaluate, predictions_over
 from committee.report.figures import quantile_levels
 from committee.report.inspection import importance_words
 from committee.report.prediction_sets import CoveredRows, model_inside
@@ -94,20 +94,24 @@ class Importances:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A fitted model with rows `X` and their labels or numbers `y`; `conformal` is the conformal model around it."""
+    """A fitted model with rows `X` and their labels or numbers `y`; `conformal` is the conformal model around it.
+
+    Predictions and metrics are beyond the `offset` of the rows, effects and contributions for an offset of 0.
+    """
 
     model: Any
     X: Any = None
     y: NDArray[Any] | None = None
     conformal: Any = None
+    offset: F64 | None = None
 
     @classmethod
-    def of(cls, model: Any, X: Any = None, y: ArrayLike | None = None) -> Self:
+    def of(cls, model: Any, X: Any = None, y: ArrayLike | None = None, offset: F64 | None = None) -> Self:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(model)
         inside = model_inside(model)
-        return cls(inside, X, None if y is None else np.asarray(y), None if inside is model else model)
+        return cls(inside, X, None if y is None else np.asarray(y), None if inside is model else model, offset)
 
     @property
     def of_classes(self) -> bool:
@@ -124,7 +128,9 @@ class Explanation:
 
     @cached_property
     def predictions(self) -> F64:
-        return self.predict(self.X)
+        if self.offset is None:
+            return self.predict(self.X)
+        return predictions_over(self.model, self.X, self.offset).reshape(len(self.offset), -1)
 
     @cached_property
     def sampled_rows(self) -> Any:
@@ -178,11 +184,13 @@ class Explanation:
         """All metrics; `None` without labels or numbers, or with a single class."""
         if self.y is None or (self.of_classes and len(np.union1d(self.model.classes_, self.y)) < 2):
             return None
-        return evaluate(self.model if self.conformal is None else self.conformal, self.X, self.y)
+        return evaluate(self.model if self.conformal is None else self.conformal, self.X, self.y, offset=self.offset)
 
     @cached_property
     def covered(self) -> CoveredRows | None:
-        return None if self.conformal is None or self.y is None else CoveredRows.of(self.conformal, self.X, self.y)
+        if self.conformal is None or self.y is None:
+            return None
+        return CoveredRows.of(self.conformal, self.X, self.y, offset=self.offset)
 
     @cached_property
     def known_rows(self) -> RowOverlap | None:
@@ -192,7 +200,7 @@ class Explanation:
     @cached_property
     def predicted(self) -> NDArray[Any]:
         """Predicted classes or numbers, shape (n,); of quantiles the one nearest to the median."""
-        predicted: NDArray[Any] = np.asarray(self.model.predict(self.X))
+        predicted = predictions_over(self.model, self.X, self.offset)
         if predicted.ndim == 1:
             return predicted
         levels = quantile_levels(self.model, predicted.shape[1])

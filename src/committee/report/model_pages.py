@@ -52,12 +52,14 @@ _ESTIMATES = {"oof_score_": "out-of-fold", "oob_score_": "out-of-bag"}
 """Attributes that hold accuracy or R2 on rows that were not trained on."""
 
 
-def evaluation_page(model: Any, X: Any, y: ArrayLike, *, title: str = "", data: str = "") -> str:
+def evaluation_page(
+    model: Any, X: Any, y: ArrayLike, *, offset: NDArray[np.float64] | None = None, title: str = "", data: str = ""
+) -> str:
     """Render a self-contained HTML page of the evaluation of a fitted model on labelled rows.
 
-    `data` names the rows, such as by their file. The title is the class name by default.
+    `offset` is as for `evaluate`. `data` names the rows, such as by their file. The title is the class name by default.
     """
-    found = Explanation.of(model, X, y)
+    found = Explanation.of(model, X, y, offset)
     name = type(model).__name__
     return render_page(
         title or name,
@@ -72,6 +74,7 @@ def render_model(
     X: Any = None,
     y: ArrayLike | None = None,
     *,
+    offset: NDArray[np.float64] | None = None,
     name: str | None = None,
     data: str = "",
     file_bytes: int | None = None,
@@ -80,9 +83,10 @@ def render_model(
     """Render a self-contained HTML page that describes a fitted learner.
 
     Rows `X`, preferably not used in training, add the effects of columns and the disagreement of members; their labels
-    or numbers `y` add the evaluation. `data` names the rows. `file_bytes` and `margins` are as for `inspection`.
+    or numbers `y` add the evaluation, beyond an `offset`. `data` names the rows. `file_bytes` and `margins` are as for
+    `inspection`.
     """
-    found = Explanation.of(model, X, y)
+    found = Explanation.of(model, X, y, offset)
     kind = type(found.model).__name__
     lead = f"{kind}, described by the model file alone. Rows add effects of columns, and labelled rows add metrics."
     if X is not None:
@@ -256,7 +260,8 @@ def _leaves(found: Explanation) -> list[Part]:
 def _members(found: Explanation) -> list[Section]:
     if found.X is None or not has_members(found.model):
         return []
-    answers = MemberAnswers.of(found.model, found.X, found.y)
+    y = found.y if found.y is None or found.offset is None else found.y / np.exp(found.offset)
+    answers = MemberAnswers.of(found.model, found.X, y)
     parts: list[Part] = [*rows_grids(answers), *member_pictures(answers)]
     return [Section("Members on these rows", parts)]
 
@@ -348,6 +353,11 @@ def limits(found: Explanation) -> list[tuple[str, str]]:
     if hasattr(model, "classes_") and is_uncalibrated:
         rows.append(("probabilities", "Not calibrated: check their reliability before use."))
     rows += _row_limits(found)
+    if found.offset is not None:
+        text = (
+            "Predictions and metrics are for the exposures of the rows, effects and contributions for an exposure of 1."
+        )
+        rows.append(("exposure", text))
     rows.append(("causes", "Effects of columns are those on the model's predictions, not causes."))
     return rows
 

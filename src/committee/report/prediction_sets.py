@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64, Index, Mask
 from committee.learners.conformal.calibration_scores import row_counts
@@ -135,14 +135,17 @@ class CoveredRows:
     weights: F64 | None = None
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: NDArray[Any], weights: F64 | None = None) -> Self | None:
+    def of(
+        cls, model: Any, X: Any, y: NDArray[Any], weights: F64 | None = None, offset: ArrayLike | None = None
+    ) -> Self | None:
         """Predict sets or intervals; `None` for other models, or if the groups of the rows are unknown."""
         if not is_conformal(model) or _needs_groups(model):
             return None
         asked = 1.0 - float(model.alpha)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit has warned of too few rows
-            found = model.predict_set(X) if hasattr(model, "predict_set") else model.predict_interval(X)
+            predict = model.predict_set if hasattr(model, "predict_set") else model.predict_interval
+            found = predict(X, **({} if offset is None else {"offset": offset}))
         if not hasattr(model, "predict_set"):
             return cls(asked, y, (found[:, 0] <= y) & (y <= found[:, 1]), intervals=found, weights=weights)
         place = {label: k for k, label in enumerate(model.classes_.tolist())}

@@ -133,7 +133,7 @@ def training_terms(model: Any) -> list[tuple[str, str]]:
         ("trained", f"{made.trained.isoformat()}, by {', '.join(f'{n} {v}' for n, v in made.versions.items())}"),
     ]
     if made.exposure is not None:
-        terms.append(("offset", f"logarithm of the exposure {made.exposure!r}"))
+        terms.append(("predicts per unit of", f"exposure {made.exposure!r}"))
     if made.estimate is not None:
         terms.append(("estimate", f"{_figures(made.estimate)} on rows not seen in training ({made.estimate.by})"))
     digests = "none" if made.rows is None else f"{len(made.rows.digests):,}, by which training rows are detected"
