@@ -47,10 +47,10 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
     estimator_errors_ : float64 array (rounds,)
         Weighted error of each voter under the weights it was trained on.
     normalisers_ : float64 array (rounds,)
-        Z_t, the sum of the row weights after the update of round t. The training error of discrete and
-        confidence-rated committees of two classes is at most the product of the Z_t.
+        Z_t, the sum of the row weights that round t has updated, before they are normalised. The training error of
+        discrete and confidence-rated committees of two classes is at most the product of the Z_t.
     validation_errors_ : float64 array or None
-        Held-out error after each round, with early stopping.
+        Held-out error after each round; None without held-out rows, or with `scoring`.
 
     References
     ----------
@@ -167,8 +167,8 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
     def _warn(self, run: AdaBoostRun, fitted: dict[str, Any]) -> None:
         if run.steps[0].useless:
             warn_user(
-                f"No voter beats chance (weighted error {run.steps[0].error:.3g}): the committee is a single voter "
-                "that predicts the class frequencies.",
+                f"No voter beats chance (weighted error {run.steps[0].error:.3g}): the committee is a single voter, "
+                "no better than guessing.",
             )
 
 
@@ -180,7 +180,7 @@ class Round:
     """Weight of one round's voter, its leaf votes, and the factors of the row weights."""
 
     alpha: float
-    factor: F64  # (N, K), or (N, 2 K) for AdaBoost.MH: multiplies the weight of each row by its leaf and class
+    factor: F64  # of a row's weight, by its leaf and class: (N, K), or (N, 2 K) for AdaBoost.MH
     error: float
     normaliser: float
     label: NDArray[np.int32] | None = None
@@ -381,7 +381,7 @@ class Abstaining(Rule):
     """Votes with abstentions: each side of a stump votes for a class or abstains (h = 0).
 
     With P the weight voted right and N the weight voted wrong, alpha = learning_rate ln((K - 1) (P + eps) / (N + eps)),
-    eps = 1 / (2 n). Rows that it abstains on keep their weight.
+    eps = 1 / (2 n). Rows on which the stump abstains keep their weight.
     """
 
     criterion: Criterion | None = "abstaining"

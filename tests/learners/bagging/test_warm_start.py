@@ -29,7 +29,7 @@ FORESTS = [
     RandomForestRegressor(20, oob_score=True, random_state=3),
     RandomForestRegressor(20, max_leaf_nodes=6, random_state=3),
 ]
-few_votes = pytest.mark.filterwarnings("ignore:.* rows were left out of no draw")
+few_votes = pytest.mark.filterwarnings("ignore:.* rows are in every draw")
 
 
 def words(model):
@@ -163,7 +163,7 @@ def table(**columns):
     ("first", "later", "change"),
     [
         (table(), table().drop(columns="b"), "2 then, 1 now"),
-        (table(), table().rename(columns={"a": "c"}), "number 0 was 'a' then, and is 'c' now"),
+        (table(), table().rename(columns={"a": "c"}), "column 0 was 'a' then, and is 'c' now"),
         (table(b=np.ones(40)), np.ones((40, 2)), "with names then, none now"),
         (np.ones((40, 2)), table(b=np.ones(40)), "without names then, with names now"),
         (table(), table(b=np.ones(40)), "column 'b' held categories then, numbers now"),
@@ -179,7 +179,7 @@ def test_the_columns_that_differ_are_told(kind, first, later, change):
 def test_a_forest_does_not_continue_with_numbers_of_categories_from_other_rows():
     first = table(b=np.arange(40) % 20).astype({"b": "category"})
     later = table(b=np.arange(40)[::-1] // 2).astype({"b": "category"})
-    change = "the numbers of its high-cardinality categories were learned on other rows"
+    change = "the target statistics of high-cardinality categories were learned on other rows"
     refuses_to_continue(RandomForestRegressor, first, later, change)
 
 

@@ -389,7 +389,7 @@ def test_a_fit_that_fails_says_where_it_went_on_from(path, monkeypatch):
     with pytest.raises(ValueError, match="needs class shares") as caught:
         model.fit(X, y, checkpoint=path)
     assert caught.value.__notes__ == [
-        f"Resumed from checkpoint {str(path)!r}; if the fit fails only then, remove the file."
+        f"Resumed from checkpoint {str(path)!r}; if only resumed fits fail, remove the file."
     ]
 
 

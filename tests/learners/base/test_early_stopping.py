@@ -636,7 +636,7 @@ def test_groups_that_cannot_be_held_out():
             with pytest.raises(ValueError, match=message):
                 each.fit(X, y, groups=groups)
     for each in (ProbitBoostClassifier(3), GradientBoostingClassifier(n_estimators=2, learning_rate=0.1)):
-        with pytest.raises(ValueError, match="groups are held out together, and no rows are; set early_stopping="):
+        with pytest.raises(ValueError, match="groups are given, but no rows are held out; set early_stopping="):
             each.fit(X, y, groups=np.arange(60) // 3)
 
 

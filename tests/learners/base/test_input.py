@@ -235,7 +235,7 @@ def test_bad_labels(learner, case, table):
 
 
 def test_too_many_classes_are_taken_for_numbers():
-    message = "y holds 40000 classes; at most 32767 are possible. Is it a number to predict?"
+    message = "y holds 40000 classes; at most 32767 are possible. If y is numeric, use a regressor."
     refuses(lambda: TreeVoter().fit(np.zeros((40_000, 1)), np.arange(40_000)), re.escape(message))
 
 
@@ -510,7 +510,7 @@ def test_frames_to_hold_out():
 @pytest.mark.parametrize(
     ("rows", "fraction", "message"),
     [
-        (12, 0.1, "validation_fraction=0.1 holds out 2 of 12 rows; .* at least the 3 classes. Change it, or give X_v"),
+        (12, 0.1, "validation_fraction=0.1 holds out 2 of 12 rows; .* each of the 3 classes. Change it, or give X_v"),
         (12, 0.95, "validation_fraction=0.95 holds out 12 of 12 rows"),
         (40, 0.9, "validation_fraction=0.9 leaves no row of class 9 to train on; lower it, or give X_val and y_val"),
     ],

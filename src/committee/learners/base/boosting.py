@@ -67,9 +67,9 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
 
     n_estimators: int
     _one_blas_thread = False
-    """Rounds solve many small systems of equations, for which one BLAS thread is faster than several."""
+    """True if rounds solve many small systems of equations, for which one BLAS thread is faster than several."""
     _tol_is_of_training = False
-    """Whether `tol` ends the training of a subclass, in place of being the least improvement on held-out rows."""
+    """True if `tol` ends the training of a subclass, in place of being the least improvement on held-out rows."""
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -97,7 +97,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
             with a mean of at most 10 count repeated rows; of others only the ratios matter.
         X_val, y_val : table and labels or numbers, default=None
-            Held-out rows for early stopping; without early stopping, their loss is only recorded.
+            Held-out rows for early stopping and calibration. Without early stopping, their loss is recorded.
         sample_weight_val : array-like or str, default=None
             Weights of the rows of `X_val`, or the name of their column there. None: all weigh the same.
         groups : array-like (n,) or str, default=None
@@ -141,7 +141,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             scoring = getattr(self, "scoring", None)  # a subclass with another signature may have none
             random = self._random(tasks.random(rows), rows)
             if tasks.groups is not None and not self._takes_groups:
-                raise ValueError("groups are held out together, and no rows are; set early_stopping=True.")
+                raise ValueError("groups are given, but no rows are held out; set early_stopping=True, or omit groups.")
             if (group := tasks.group_of(rows)) is not None:
                 rows = replace(rows, group=group)
             rows, held_out = self._held_out_rows(rows, validation, random, tasks)
@@ -226,7 +226,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             If the fit had neither held-out rows nor `return_train_score`.
         """
         check_is_fitted(self)
-        curves_of_rows = getattr(self, "evals_result_", None)  # none of a single class, and in older files
+        curves_of_rows = getattr(self, "evals_result_", None)  # absent after a fit to one class, and in older files
         if curves_of_rows is None:
             raise ValueError("there are no curves; fit with early_stopping=True, X_val, or return_train_score=True.")
         import narwhals as nw

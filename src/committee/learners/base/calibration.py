@@ -33,7 +33,7 @@ ENOUGH_ROWS = 100
 
 @dataclass(frozen=True, eq=False)
 class HeldOutEvidence:
-    """Evidence ``(n, K)`` of votes on rows that their voters were not trained on; they count as `n_rows` rows."""
+    """Evidence ``(n, K)`` of votes on rows that their voters were not trained on. The rows count as `n_rows`."""
 
     evidence: F64
     labels: NDArray[np.uint16]
@@ -52,7 +52,7 @@ class CalibratedClassifier(BaseClassifier):
 
     temperature_: float = fitted(
         """T of the probabilities, by which the evidence of the votes is divided (docs/theory.md); absent if `calibrate`
-        is None, and where there was nothing to choose it by.""",
+        is None or False, or no row could be held out.""",
         "float",
     )
 
@@ -60,9 +60,9 @@ class CalibratedClassifier(BaseClassifier):
     calibrate: Literal["auto"] | bool | None = parameter(
         "auto",
         """Temperature scaling of the probabilities, with the least log loss on rows that the voters were not trained
-        on; predicted classes stay. The rows are those out of bag or, failing these, held out by early stopping;
-        otherwise rows of up to five folds, each predicted by a fit on the others, until there are 100 of them, which
-        costs 0.8 to 4 further fits. None, False: the votes as they are.""",
+        on; predicted classes stay. The rows are those out of bag, or else `X_val` or those held out by early
+        stopping, or else rows of up to five folds, each predicted by a fit on the others, until there are 100 of them,
+        which costs 0.8 to 4 further fits. None, False: the votes as they are.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
     )

@@ -149,8 +149,8 @@ def train_validation_split(
             )
         if not len(classes) <= n_held <= n - len(classes):
             raise ValueError(
-                f"validation_fraction={fraction} holds out {n_held} of {n} rows; that many and as "
-                f"many as remain must be at least the {len(classes)} classes. Change it, or give X_val and y_val."
+                f"validation_fraction={fraction} holds out {n_held} of {n} rows; both parts need a row of each of the "
+                f"{len(classes)} classes. Change it, or give X_val and y_val."
             )
     elif not 1 <= n_held < n:
         raise ValueError(
@@ -290,7 +290,7 @@ class HeldOutScore:
 
     def _score(self, given: str | Scorer, scorer: Scorer) -> float:
         weights = {} if self.rows.uniform else {"sample_weight": self.rows.weights}
-        with warnings.catch_warnings():  # early rounds may name no row of a class, which scorers count as 0
+        with warnings.catch_warnings():  # early rounds may predict a class for no row, which scorers count as 0
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             warnings.filterwarnings("ignore", "y_pred contains classes not in y_true")
             try:
@@ -309,7 +309,7 @@ class HeldOutScore:
 
 
 def resolve_scorer(scoring: str | Scorer) -> Scorer:
-    """The scorer of that name, or the callable itself.
+    """Return the scorer of a name, or the callable itself.
 
     >>> resolve_scorer("roc_auc")
     make_scorer(roc_auc_score, response_method=('decision_function', 'predict_proba'))

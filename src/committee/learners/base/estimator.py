@@ -68,7 +68,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     declared_parameters: ClassVar[dict[str, Parameter]]
     """The parameters of the class body and of its bases, in the signature's order."""
     _voter_parameter: ClassVar[str | None] = None
-    """Parameter that may be a user's classifier; None and text in it are native voters."""
+    """Name of the parameter that takes a user's classifier; None or a string there selects native voters."""
     categorical_features: Any = "from_dtype"
     n_jobs: int | None = None
 
@@ -208,7 +208,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
 
     @property
     def _calibrates(self) -> bool:
-        """Whether the fit ends with a calibration on held-out rows."""
+        """True if the fit ends with a calibration on held-out rows."""
         return False
 
     def _finished(
@@ -218,11 +218,11 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         return fitted
 
     def _train(self, rows: Any, tasks: FitTasks) -> dict[str, Any]:
-        """Train on encoded rows, and return the fitted attributes; learners with another `fit` have none."""
+        """Train on encoded rows, and return the fitted attributes. Learners that override `fit` do not define it."""
         raise NotImplementedError
 
     def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
-        """Scaled row weights of a fit, times those of classes; None if all rows weigh equally."""
+        """Scaled row weights of a fit, times those of classes; None without either."""
         return None if sample_weight is None or y is None else row_weights(sample_weight, y)
 
     @abstractmethod
@@ -288,7 +288,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         return matrix
 
     def _numbered(self, rows: R, of: str) -> R:
-        """Replace high-cardinality categories by target statistics; `of` is the name of these in rules."""
+        """Replace high-cardinality categories by target statistics; `of` is the name of these in printed rules."""
         max_bins = getattr(self, "max_bins", MAX_SUBSET_CATEGORIES)
         if self.table_.n_categories.max() <= min(MAX_SUBSET_CATEGORIES, max_bins):
             return rows
@@ -316,7 +316,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     ) -> Rows | TargetRows:
         """Encode a validation set by the training table; its `weights` may be 0.
 
-        Class weights are those of the training rows, with `y` and `sample_weight`. Messages call the target `name`.
+        Class weights are computed from the training rows' `y` and `sample_weight`. Messages call the target `name`.
         """
 
     def validate_rows(self, X: Any) -> Any:
@@ -381,7 +381,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         ):
             raise ValueError(
                 f"class_weight={self.class_weight!r} leaves class {min(lost)!r} less than 1e-150 of all weight, which "
-                "counts for nothing; give classes weights of fewer magnitudes."
+                "counts as 0; give class weights that differ by fewer orders of magnitude."
             )
         return weights
 
@@ -395,7 +395,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         classes, labels = encode_classes(target)
         if len(classes) > MAX_CLASSES:
             raise ValueError(
-                f"y holds {len(classes)} classes; at most {MAX_CLASSES} are possible. Is it a number to predict?"
+                f"y holds {len(classes)} classes; at most {MAX_CLASSES} are possible. If y is numeric, use a regressor."
             )
         self.classes_ = classes
         labels = labels.astype(np.uint16, copy=False)
@@ -410,7 +410,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         # a warning and no error: folds without a rare class have one class, and a score of such a fold is worth more
         warn_user(
             f"y holds one class only, {self.classes_.tolist()[0]!r} (rows of zero weight do not count): the model "
-            "always predicts it, and has no attributes of a training.",
+            "always predicts it, and the attributes that describe a training are not set.",
         )
         leaf, none = np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32)
         voter = Forest(
@@ -538,7 +538,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
         return TargetRows(encoded, target, own, uniform=weights is None)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D of them."""
+        """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D targets."""
         return self._answers(X, "predict")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

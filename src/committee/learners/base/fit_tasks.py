@@ -39,22 +39,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Fitted = Callable[[], dict[str, Any] | None]
-"""Fitted attributes so far, None without a model; called only where a callback wants them."""
+"""Returns the fitted attributes so far, or None without a model. A callback that needs them calls it."""
 
 SCHEMA_VERSION = 1
 LEAST_PAUSE = 9.0
 """Least pause between writes of the file, in durations of the last write: writing takes at most a tenth of the time."""
 SOON = 0.2
-"""Seconds that an interrupt waits for the file to be written."""
+"""An interrupted fit writes the file unless the last write took more than these seconds."""
 _IRRELEVANT = frozenset({"n_jobs", "on_interrupt"})
-"""Parameters that do not change a bit of a fit that is not interrupted."""
+"""Parameters on which no bit of an uninterrupted fit depends."""
 
 
 class FitTasks:
-    """One fit as scikit-learn's callbacks see it: a task, one for each of its rounds or voters, and parts of these.
+    """One fit as tasks of scikit-learn's callbacks: one for the fit, one for each round or voter, and parts of these.
 
     `begun` is the start of the fit by `time.perf_counter`. `sample_weight` has the weights of all the user's rows,
-    times their class weights once both are checked; None if all are equal. `y`, `given_weight` and `groups` are the
+    times their class weights once both are checked; None without weights. `y`, `given_weight` and `groups` are the
     user's own.
     """
 
@@ -215,7 +215,7 @@ class FitCheckpoint:
             reason = str(error).rstrip(".") or type(error).__name__
             warn_user(f"checkpoint {str(self.path)!r} cannot be written ({reason}); the fit goes on.")
         if locked:
-            with suppress(CheckpointError, OSError):  # another fit that came in between writes a file as whole
+            with suppress(CheckpointError, OSError):  # another fit may hold the file by now, which is complete too
                 self._lock()
         self._seconds = time.perf_counter() - begun
         self._next = begun + self._seconds + max(self.interval, LEAST_PAUSE * self._seconds)
@@ -225,7 +225,7 @@ class FitCheckpoint:
         if isinstance(error, KeyboardInterrupt) and self._seconds > SOON:
             self._unwritten = False
         if isinstance(error, Exception) and self._resumed and not isinstance(error, CheckpointError):
-            error.add_note(f"Resumed from checkpoint {str(self.path)!r}; if the fit fails only then, remove the file.")
+            error.add_note(f"Resumed from checkpoint {str(self.path)!r}; if only resumed fits fail, remove the file.")
         try:
             self.write()
         finally:

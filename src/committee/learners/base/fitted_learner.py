@@ -68,14 +68,14 @@ class FittedLearner(NamedCalls, ABC):
         targets = TargetCollector(y, sample_weight)
         predicted = self._answers(X, "predict", targets)
         if (labels := targets.labels()) is None:
-            raise ValueError("score needs labels: give y, the name of its column, or pieces that bring them")
+            raise ValueError("score needs labels: give y, the name of its column, or pieces with labels.")
         return float(getattr(metrics, metric)(labels, predicted, sample_weight=targets.weights()))
 
     def contributions(self, X: Any, *, output: Output | None = None, parts: bool = False) -> Any:
         """Exact Shapley values of the features in the trees' output for each row.
 
-        Where leaves have lines these are the Shapley values of the leaves' weights, and what a line adds beyond its
-        leaf's weight goes to the line's column. See `committee.vote.explain.tree_contributions`.
+        In linear leaves these are the Shapley values of the leaves' constants, and what a linear term adds to the
+        constant goes to the term's column. See `committee.vote.explain.tree_contributions`.
 
         Parameters
         ----------
@@ -83,8 +83,8 @@ class FittedLearner(NamedCalls, ABC):
             Rows to explain.
         output : {"score", "probability", "prediction"}, default=None
             "score": the weighted sum over the trees. "probability": the mean of forests' class shares, which is
-            `predict_proba` with ``calibrate=None``. "prediction": numbers that are a sum or a mean over the trees.
-            None: "probability" for forests and trees of classes, "prediction" for such numbers, else "score".
+            `predict_proba` with ``calibrate=None``. "prediction": numbers, if they are a sum or a mean over the trees.
+            None: "probability" for forests and trees of classes, "prediction" for these numbers, else "score".
         parts : bool, default=False
             Whether parts of dates (see `DateEncoder`) are columns of their own; `contribution_names` names them.
 

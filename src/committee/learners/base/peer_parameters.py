@@ -63,9 +63,9 @@ NOTES = {
     "od_wait": "with early_stopping=True",
     "exposure": "the logarithm of the exposure",
     "linear_tree": "as leaf='linear'",
-    "init_model": "of a model that continues its own committee",
+    "init_model": "which continues the model's own committee",
 }
-"""What a name alone does not say."""
+"""Addition to the hint, by the unknown keyword."""
 
 PRINTING = {"verbose", "verbosity", "silent", "verbose_eval", "log_level"}
 

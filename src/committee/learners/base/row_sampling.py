@@ -30,7 +30,7 @@ MOST_UNITS = 64
 BLOCK = 2**16
 """Units whose numbers are computed at a time."""
 MOST_PARTS = 4096
-"""Smallest unit, as the denominator of its share of a common weight, of which weights can be multiples."""
+"""Most units in the lower quartile of the weights that `multiples` tries."""
 LARGEST_MULTIPLE = 2**30
 """Larger numbers of copies count as this many."""
 
@@ -64,10 +64,10 @@ def table_seed(labels: NDArray[Any] | None, weights: F64) -> int:
 class RowUnits:
     """Units of weight: k of a row of weight k, the last of them smaller where the weight is no integer.
 
-    Each has a number between 0 and 1 that depends on the row's numeric cells, its class or the rank of its target, and
-    on the number of units before it that are equal in these, in the order of the categories. Draws by these numbers do
-    not depend on the order of rows, the unit of the target or, where numeric cells tell rows apart, the names of
-    categories. They are the same for k equal rows as for one row of weight k (up to `MOST_UNITS`).
+    Each has a number between 0 and 1 that depends on the row's numeric cells, its class or the rank of its target, the
+    rank of its offset, and the number of units before it that are equal in these, in the order of the categories.
+    Draws by these numbers do not depend on the order of rows, the unit of the target or, where numeric cells tell rows
+    apart, the names of categories. They are the same for k equal rows as for one row of weight k (`MOST_UNITS`).
 
     >>> X = np.array([[1.0], [2.0], [3.0]])
     >>> twice = TargetRows(X, np.zeros(3), np.array([2.0, 1.0, 2.0]), uniform=False)
@@ -330,7 +330,7 @@ def are_resampled(X: Matrix, digests: NDArray[np.uint64], n_copies: int) -> bool
 
     `digests` ``(n,)`` are `content_digests` of the different rows X. Where columns have few values, rows that differ
     in one column alone are about as frequent as equal rows. So the rows count as resampled if there are further copies,
-    an eighth of all or more, and rows like another one but for one column, the class or the target are less than a
+    an eighth of all or more, and rows like another one but for one column, the class or the target are at most a
     fourth of these copies, and of the different rows.
 
     >>> random = np.random.default_rng(0)

@@ -34,7 +34,7 @@ def n_estimators(default: int, fewer: str) -> int:
 
 
 def learning_rate(default: float) -> float:
-    text = "Shrinks every step, in (0, 10]; smaller steps need more rounds."
+    text = "Factor of every step, in (0, 10]; smaller steps need more rounds."
     # beyond 10 a step may multiply weights by more than float64 holds
     return parameter(default, text, Interval(Real, 0.0, 10.0, closed="right"))
 
@@ -53,8 +53,8 @@ def voter() -> Any:
 def program_n_estimators(end: str) -> int:
     return parameter(
         500,
-        f"""Most voters that join a program; {end} end without weight. A warning is given when this limit ends the run,
-        and `duality_gap_` is how much is left to gain.""",
+        f"""Most voters that may join a program; {end} of them end without weight. A warning is given when this limit
+        ends the run; `duality_gap_` then bounds what more voters can gain.""",
         COUNT,
     )
 
@@ -96,8 +96,8 @@ def target_criterion() -> TargetCriterion:
     return parameter(
         "squared_error",
         """Error that a split lowers, about the best constants of both sides: "squared_error"; "absolute_error" about
-        medians, which leaves then hold, of one target and without `max_leaf_nodes`; "poisson", half the Poisson
-        deviance of counts and amounts y >= 0, sum w y ln(y / mean) - w (y - mean), with no side where all are 0.""",
+        medians, which leaves then hold, for one target and ``max_leaf_nodes=None``; "poisson", half the Poisson
+        deviance of counts and amounts y >= 0, sum w y ln(y / mean) - w (y - mean); each side then has a y above 0.""",
     )
 
 
@@ -130,17 +130,17 @@ def feature_weights(of: str = "`max_features` or `max_features_tree` draw") -> A
 
 
 def model_tree_depth(default: int | Literal["auto"]) -> int | Literal["auto"] | None:
-    text = """Most splits between the root of a tree and a leaf. "auto": those of even splits down to leaves of
-        `min_samples_leaf` rows and one more, at least 6, which is the paper's. None: no limit."""
+    text = """Most splits between the root of a tree and a leaf. "auto": one more than even splits
+        need to reach leaves of `min_samples_leaf` rows, but at least 6, the paper's depth. None: no limit."""
     return parameter(default, text, ROWS)
 
 
 def model_tree_decrease(default: float | Literal["auto"]) -> float | Literal["auto"]:
     text = """A split must lower the impurity, as a share of the total weight, by more than this; 0 is the paper's.
         Below 0, such as -inf, allows splits that lower nothing, as a first step towards one that does (XOR). "auto": a
-        tree is grown as far as its other limits allow and cut back to the splits whose leaves err no more than a score
-        of the whole node, on a third of the rows, drawn by `random_state`, that those scores are not fitted to; then
-        all rows are boosted in the remaining leaves."""
+        tree is grown as far as its other limits allow, and keeps the splits whose leaves err no more than one score of
+        the whole node. The errors are those of a third of the rows, drawn by `random_state`, on which these scores are
+        not fitted. Then all rows are boosted in the remaining leaves."""
     return parameter(default, text, Interval(Real, None, None, closed="both"))
 
 
@@ -193,7 +193,7 @@ def max_samples(default: T, more: str = "") -> T:
 
 def n_subsamples(more: str = "") -> int | Literal["all"]:
     text = f"""Number M of subsamples, each with a voter. {more} "all": complete subagging, every subsample
-    of `max_samples` rows that has each class, 10,000 at most."""
+    of `max_samples` rows that has each class; an error above 10,000."""
     return parameter(21, text, COUNT)
 
 
@@ -224,8 +224,8 @@ def fit_intercept() -> bool:
 def max_bins(more: str = "") -> int:
     return parameter(
         255,
-        f"""Most bins of a column. A column with no more distinct values is split exactly; more than 255 bins take two
-        bytes a cell instead of one. {more}""",
+        f"""Most bins of a column. A column of at most as many distinct values is split exactly; more than 255 bins take
+        two bytes a cell instead of one. {more}""",
         Interval(Integral, 2, 65_535, closed="both"),
     )
 
@@ -299,7 +299,7 @@ def n_iter_no_change(default: int) -> int:
 
 @with_parameters
 class EarlyStoppingParameters:
-    """Last parameters of a learner with early stopping."""
+    """Parameters of a learner with early stopping, the last of its signature."""
 
     _: KW_ONLY
     early_stopping: bool = early_stopping("error", "voters up to the best one")

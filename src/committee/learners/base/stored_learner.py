@@ -67,8 +67,8 @@ class StoredLearner(Storable, BaseEstimator):
     classes_: NDArray[Any] = fitted()
     table_: TableSchema = fitted("Columns of the training table: names, kinds and categories.", "TableSchema")
     named_columns_: dict[str, str] = fitted(
-        """Columns of `X` that ``fit`` took by name, by its parameters: predictions pass over them, and ``score``
-        without `y` takes its own. Only after such a fit.""",
+        """Names of the columns of `X` that ``fit`` took, by its arguments. Predictions ignore these columns, and
+        ``score`` takes `y` from its column if none is given. Absent if all arguments were arrays.""",
         "dict of str",
     )
     committee_: Committee | RegressionCommittee = fitted()

@@ -1,4 +1,4 @@
-"""Learners that continue their last fit: with the same seed, and to more voters of the same columns."""
+"""Warm starts: a fit adds voters to those of the last one, with its seed and columns."""
 
 from __future__ import annotations
 
@@ -64,7 +64,6 @@ class WarmStart(CommitteeEstimator):
         return encoded
 
     def _random(self, generator: np.random.RandomState, rows: Rows | TargetRows) -> np.random.RandomState:
-        # the seed of a warm start is that of the fit it continues
         if isinstance(self.random_state, Integral):
             self.seed_ = int(self.random_state)
             return generator
@@ -85,8 +84,8 @@ class WarmStart(CommitteeEstimator):
         for what, (before, now) in same.items():
             if before != now:
                 raise ValueError(
-                    f"warm_start continues a committee with other {what}: {before!r} then, {now!r} now. Give it the "
-                    "same, or set warm_start=False."
+                    f"warm_start continues a committee with other {what}: {before!r} then, {now!r} now. Keep the "
+                    f"{what}, or set warm_start=False."
                 )
 
     def _from_file(self) -> None:
@@ -98,14 +97,14 @@ class WarmStart(CommitteeEstimator):
 
 def _difference(then: TableSchema | None, now: TableSchema) -> str:
     if then is None:
-        return "it has none"
+        return "the committee has none"
     if then.n_features != now.n_features:
         return f"{then.n_features} then, {now.n_features} now"
     if then.names is None or now.names is None:
         return "with names then, none now" if now.names is None else "without names then, with names now"
     if then.names != now.names:
         j = next(j for j in range(now.n_features) if then.column(j) != now.column(j))
-        return f"number {j} was {then.column(j)!r} then, and is {now.column(j)!r} now"
+        return f"column {j} was {then.column(j)!r} then, and is {now.column(j)!r} now"
     for j, (before, after) in enumerate(zip(then.categories, now.categories, strict=True)):
         name = now.column(j)
         if (before is None) != (after is None):
@@ -113,5 +112,6 @@ def _difference(then: TableSchema | None, now: TableSchema) -> str:
             return f"column {name!r} held {kinds}"
         if before != after:
             odd = sorted(set(before or ()).symmetric_difference(after or ()), key=str)
-            return f"column {name!r} has other categories, " + (f"as for {quoted(odd, 5)}" if odd else "by their order")
-    return "the numbers of its high-cardinality categories were learned on other rows"
+            words = f"other categories, as for {quoted(odd, 5)}" if odd else "its categories in another order"
+            return f"column {name!r} has {words}"
+    return "the target statistics of high-cardinality categories were learned on other rows"
