@@ -429,7 +429,7 @@ def case(seed: int, numbers: bool) -> tuple[pd.DataFrame, np.ndarray, np.ndarray
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.* rows were left out of no draw")
+@pytest.mark.filterwarnings("ignore:.* rows are in every draw")
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
 def test_same_bits(workers, learner, monkeypatch):
     use_small_members(monkeypatch)

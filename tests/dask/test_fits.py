@@ -78,7 +78,7 @@ def check_bits(learner, y, client, rows=X, there=None):
     assert_same_bits(here, model, rows)
 
 
-@pytest.mark.filterwarnings("ignore:.* rows were left out of no draw")
+@pytest.mark.filterwarnings("ignore:.* rows are in every draw")
 @pytest.mark.parametrize(
     "learner",
     [*OF_CLASSES[:2], *OF_CLASSES[3:5], *OF_CLASSES[8:9], *OF_NUMBERS[:1], *OF_CLASSES[-1:]]
@@ -92,7 +92,7 @@ def test_bits_of_one_process(client, learner):
     check_bits(learner, LABELS if hasattr(learner, "predict_proba") else NUMBERS, client)
 
 
-@pytest.mark.filterwarnings("ignore:.* rows were left out of no draw")
+@pytest.mark.filterwarnings("ignore:.* rows are in every draw")
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", OF_CLASSES + OF_NUMBERS, ids=lambda learner: type(learner).__name__)
 def test_bits_of_four_workers(four_workers, learner):

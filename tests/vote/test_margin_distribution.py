@@ -274,7 +274,7 @@ def test_rows_that_nobody_is_asked_about_are_left_out(two):
     "learner", [RandomForestClassifier, SubaggingClassifier, SBPMTClassifier], ids=lambda learner: learner.__name__
 )
 @pytest.mark.parametrize("load", [cancer, lambda: load_wine(return_X_y=True)], ids=["two", "three"])
-@pytest.mark.filterwarnings("ignore:.*left out of no draw")
+@pytest.mark.filterwarnings("ignore:.*in every draw")
 def test_out_of_bag_is_what_the_learner_remembers(learner, load):
     X, y = load()
     model = learner(n_estimators=10, oob_score=True, random_state=0).fit(X, y)
@@ -305,7 +305,7 @@ def test_their_forests_remember_too_and_their_draws_say_the_same(load):
     assert asked.gibbs_risk >= (1 - asked.mean) / 2 - 1e-12
 
 
-@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB", "ignore:.*left out of no draw")
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB", "ignore:.*in every draw")
 def test_rows_seen_by_all_have_no_out_of_bag_margin():
     X, y = cancer()
     few = MarginDistribution.out_of_bag(TheirForest(3, oob_score=True, random_state=0).fit(X, y), y)

@@ -73,7 +73,7 @@ def test_the_curve_is_the_naive_computation(kind, n_classes, params, weighted):
     X, y = table(kind, 60, n_classes=n_classes)
     w = np.random.default_rng(1).exponential(size=60) if weighted else np.ones(60)
     model = kind(12, oob_score=True, random_state=3, **params)
-    with pytest.warns(UserWarning, match="left out of no draw") if params.get("bootstrap") else nullcontext():
+    with pytest.warns(UserWarning, match="in every draw") if params.get("bootstrap") else nullcontext():
         model.fit(X, y, w)
     losses, judged = naive_losses(model, X, y, 12)
     curve = [np.average(loss[j], weights=w[j]) for loss, j in zip(losses, judged, strict=True)]

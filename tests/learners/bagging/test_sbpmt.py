@@ -265,7 +265,7 @@ def test_rows_left_out_judge(voting, n_classes, tree):
     X, y = table(2, 120, n_classes)
     w = np.random.default_rng(0).exponential(size=120)
     w[::9] = 0.0
-    with pytest.warns(UserWarning, match="left out of no draw"):
+    with pytest.warns(UserWarning, match="in every draw"):
         model = small(n_estimators=9, voting=voting, tree=tree, oob_score=True).fit(X, y, w)
     share = sbpmt.out_of_bag(boosted_of(model, X), model.estimators_samples_, n_classes, voting == "shares")
     share[w == 0] = np.nan
@@ -282,7 +282,7 @@ def test_rows_left_out_judge(voting, n_classes, tree):
 # --- the rest -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.* rows were left out of no draw:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* rows are in every draw:UserWarning")
 @pytest.mark.parametrize("params", [{}, {"tree": "per_class", "max_features": 1}, {"voting": "soft"}])
 def test_jobs_change_no_bit(params):
     X, y = table(0, 3000, 3)

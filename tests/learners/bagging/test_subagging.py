@@ -267,13 +267,11 @@ def test_out_of_bag_is_near_what_new_rows_say():
 
 def test_rows_that_every_voter_saw_are_counted():
     X, y = noisy()
-    with pytest.warns(
-        UserWarning, match=r"\d+ rows were left out of no draw.*more estimators or a smaller max_samples"
-    ):
+    with pytest.warns(UserWarning, match=r"\d+ rows are in every draw.*more estimators or a smaller max_samples"):
         model = SubaggingClassifier(n_estimators=2, oob_score=True, random_state=0).fit(X, y)
     assert np.isnan(model.oob_margins_).mean() == pytest.approx(0.49, abs=0.1)
     assert 0 < model.oob_score_ < 1
-    with pytest.warns(UserWarning, match="300 rows were left out of no draw"):
+    with pytest.warns(UserWarning, match="300 rows are in every draw"):
         model = SubaggingClassifier(n_estimators=2, max_samples=1.0, oob_score=True).fit(X, y)
     assert np.isnan(model.oob_score_)
     model.set_params(oob_score=False).fit(X[:100], y[:100])
@@ -428,7 +426,7 @@ def test_all_subsamples_are_drawn_once():
     [
         (30, {}, r"every subsample of 21 of the 30 rows, and there are 14,307,150; .*max_samples=29 for the 30"),
         (900, {}, r"every subsample of 630 of the 900 rows, and there are more than 1e12; at most 10,000"),
-        (9000, {}, "of 6300 of the 9000 rows, .* at most 1,111 of so many rows are drawn. Give a number of them.$"),
+        (9000, {}, "of 6300 of the 9000 rows, .* at most 1,111 of so many rows .* Set n_estimators to a number.$"),
         (30, {"bootstrap": True}, "n_estimators='all' is for draws without replacement"),
         (30, {"max_samples": 31}, "only 30 have weight"),
         (30, {"n_estimators": "every"}, "n_estimators"),

@@ -212,7 +212,7 @@ def test_out_of_bag_figures_are_of_weighted_rows():
     ],
     ids=words,
 )
-@pytest.mark.filterwarnings("ignore:.* rows were left out of no draw")
+@pytest.mark.filterwarnings("ignore:.* rows are in every draw")
 def test_balanced_subsample_takes_back_what_classes_weighed_before(model):
     X, y = table(3)
     subsampled = clone(model).set_params(class_weight="balanced_subsample").fit(X, y)

@@ -33,7 +33,7 @@ def rows(n=80):
     return X, (X[:, 0] + random.normal(size=n) > 0).astype(int) + (X[:, 1] > 1)
 
 
-@pytest.mark.filterwarnings("ignore:.* rows were left out of no draw:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* rows are in every draw:UserWarning")
 @pytest.mark.parametrize("learner", ENSEMBLES, ids=lambda one: type(one).__name__)
 def test_each_voter_is_a_committee_of_its_own(learner):
     X, y = rows()
@@ -49,7 +49,7 @@ def test_each_voter_is_a_committee_of_its_own(learner):
         assert_allclose(np.mean([one.predict(X) for one in model.estimators_], axis=0), model.predict(X))
 
 
-@pytest.mark.filterwarnings("ignore:.* rows were left out of no draw:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* rows are in every draw:UserWarning")
 @pytest.mark.parametrize("learner", ENSEMBLES, ids=lambda one: type(one).__name__)
 def test_paths_lead_from_the_root_to_the_leaf(learner):
     X, y = rows()

@@ -182,7 +182,7 @@ def test_figures_are_those_of_fits_without_the_rows(kind, n_classes, weighted):
         assert_allclose(model.oof_score_, r2_score(y, mean, sample_weight=of))
 
 
-@pytest.mark.filterwarnings("ignore:.* left out of no draw")
+@pytest.mark.filterwarnings("ignore:.* in every draw")
 def test_figures_of_a_forest_are_those_out_of_bag(monkeypatch):
     only(monkeypatch, "forest", parameters={"n_estimators": 7})
     forest = {"n_estimators": 7, "oob_score": True, "random_state": np.random.RandomState(0).randint(2**30)}

@@ -37,7 +37,7 @@ R = TypeVar("R", Rows, TargetRows)
 
 @dataclass(frozen=True)
 class RowDraw:
-    """Draw of a tree's rows: `size` of `n`, with or without replacement, or so many of n groups of rows.
+    """Draw of a tree's rows: `size` of `n` rows, or of `n` groups of rows, with or without replacement.
 
     `group` ``(rows,)`` is the number of each row's group, None if rows are drawn.
     """
@@ -121,11 +121,11 @@ def _are_below(numbers: NDArray[Any], n: int) -> bool:
 
 @dataclass(eq=False)
 class ForestTrees(ABC, Generic[R]):
-    """Grows the tree of a seed, from any number of threads at the same time.
+    """Grower of the tree of each seed, which any number of threads may call at the same time.
 
     A row that is drawn k times has k times its weight. With `out_of_bag` trees also have the leaves of their out-of-bag
-    rows. The preparation uses `n_threads`, the growth of a tree one. With `has_earlier` trees of an earlier fit may
-    come with the seeds, whose votes need the values of cells.
+    rows. The preparation uses `n_threads`, the growth of a tree one. With `has_earlier`
+    the trees of some seeds are given, from an earlier fit; their votes need the values of cells.
     """
 
     rows: R
@@ -176,8 +176,8 @@ class ForestTrees(ABC, Generic[R]):
         if not np.array_equal(np.bincount(leaf[times > 0], minlength=len(leaves))[leaves], tree.count[leaves]):
             raise ValueError(
                 "warm_start continues trees that were grown on other rows, or drew rows by another random_state, so "
-                "that their out-of-bag rows are unknown. Give the same, set oob_score=False and calibrate=None, or set "
-                "warm_start=False."
+                "that their out-of-bag rows are unknown. Give the rows and random_state of the last fit, set "
+                "oob_score=False and calibrate=None, or set warm_start=False."
             )
         left_out = rows_where(times == 0)
         return DrawnTree(tree, left_out, leaf[left_out])

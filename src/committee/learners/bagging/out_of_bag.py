@@ -110,7 +110,7 @@ def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:
 class GrowingForest:
     """Trees as they are grown, their out-of-bag votes, early stopping by the curve, and the number of trees to keep.
 
-    The rules are those of ``n_estimators="oob"`` in `committee.RandomForestClassifier`; without one all trees stay.
+    The rules are those of ``n_estimators="oob"`` in `committee.RandomForestClassifier`. Without a rule all trees stay.
 
     Equation: oob-curve (docs/theory.md).
     """

@@ -61,9 +61,7 @@ class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
         *("max_features", "min_samples_leaf", "oob_score", "random_state", "n_jobs"),
     )
 
-    seed_: int = fitted(
-        "With `warm_start`: `random_state`, or a seed drawn from it, by which a further fit draws the same rows.", "int"
-    )
+    seed_: int = fitted("With `warm_start`: the seed by which further fits draw the same rows.", "int")
 
     n_estimators: int | Literal["oob"] = parameter(
         100, """Number of trees. "oob": chosen by the out-of-bag error, at most `max_estimators`.""", COUNT
@@ -235,7 +233,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         p_k(x) = 1/T sum_t W_tk(x) / W_t(x),
 
     with W_tk(x) the weight of class k in the leaf of tree t that x falls into, or with ``voting="hard"`` 1 for the
-    class of the largest and 0 for others; `predict_proba` tempers these shares (`calibrate`).
+    class of most weight and 0 for others; `predict_proba` tempers these shares (`calibrate`).
 
     Attributes
     ----------

@@ -46,15 +46,15 @@ class GroupedRows(CommitteeEstimator):
         ----------
         X : table or array-like (n, p)
             Training rows; NaN is a value of its own.
-        y : array-like (n,)
-            Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets.
-        sample_weight : array-like (n,), default=None
-            Row weights; 0, or less than 1e-150 of their sum, means absent. Whole numbers with a mean of at most 10
-            count repeated rows; of others only the ratios matter.
+        y : array-like (n,) or str
+            Class labels, numbers to predict, or the name of their column; ``(n, q)`` for several targets.
+        sample_weight : array-like (n,) or str, default=None
+            Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
+            with a mean of at most 10 count repeated rows; of others only the ratios matter.
         groups : array-like (n,) or str, default=None
             Groups of rows, such as places or patients, or the name of their column. Voters draw whole groups, of which
             `max_samples` is a number or share, so that out-of-bag predictions and temperatures are those of new groups.
-            None: voters draw rows; if many rows are copies of others, as after resampling, copies are a group.
+            None: voters draw rows; if many are copies of others, as after resampling, equal rows are a group.
         checkpoint : path or Checkpoint, default=None
             File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
 

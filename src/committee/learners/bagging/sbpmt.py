@@ -83,7 +83,7 @@ class Samme:
         return None
 
     def loss(self, tree: ModelTree, wrong: Mask) -> float:
-        """Weighted loss of a tree, by the `wrong` rows of ``tree.drawn``; 0 stops boosting and keeps it alone."""
+        """Weighted loss by the `wrong` rows of ``tree.drawn``. A tree of loss 0 ends boosting, and votes alone."""
         return float(self.w[tree.drawn][wrong].sum())
 
     def alpha(self, loss: float) -> float | None:
@@ -248,8 +248,8 @@ def boost(
     w[drawn] = weights[drawn] / weights[drawn].sum()
     if not w[drawn].all():
         raise ValueError(
-            f"sample_weight holds {weights[drawn].min():.3g}, which is not a share of the total "
-            f"{weights[drawn].sum():.3g} that a number can hold; give such rows weight 0, which leaves them out."
+            f"sample_weight holds {weights[drawn].min():.3g}, which is rounded to 0 as a share of the total "
+            f"{weights[drawn].sum():.3g}; give such rows weight 0, which leaves them out."
         )
     voters = ModelTreeVoters(table, limits.link)
     figures: list[tuple[float, float, float]] = []
@@ -385,8 +385,8 @@ class SBPMTClassifier(SubsampledVote):
         used = draws[: len(runs)]
         if all(is_chance(run.errors[0], len(self.classes_)) for run in runs):
             warn_user(
-                f"No model tree beats chance on any of {len(runs)} subsamples: the committee predicts no more than "
-                "the class frequencies.",
+                f"No model tree beats chance on any of {len(runs)} subsamples: the committee is no better than "
+                "guessing.",
             )
         fitted = {
             "committee_": self._vote_of(runs),

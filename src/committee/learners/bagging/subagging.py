@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 OOB_ATTRIBUTES = ("oob_score_", "oob_margins_", "oob_decision_function_")
 DRAW_ATTRIBUTES = ("draws_", "n_samples_fit_", "complete_", "temperature_", "n_groups_")
 CELLS = 4_000_000
-"""Votes, or covariances of rows and votes, in memory at a time."""
+"""Most votes, or covariances of rows and votes, in memory at a time."""
 
 
 @with_parameters
@@ -61,7 +61,7 @@ class SubsampledVote(GroupedRows, CalibratedClassifier):
         "uint8 array (n_estimators, ceil(n / 8))",
     )
     n_samples_fit_: int = fitted("Training rows of positive weight.", "int")
-    complete_: bool = fitted("""Whether these are all subsamples there are, as with ``n_estimators="all"``.""", "bool")
+    complete_: bool = fitted("""True if `draws_` has every subsample, as with ``n_estimators="all"``.""", "bool")
 
     n_estimators: int | Literal["all"]
     max_samples: float | int
@@ -159,7 +159,7 @@ class SubaggingClassifier(SubsampledVote):
     """Subagging (or bagging) of any classifier: M voters, each trained on a draw of the rows.
 
     Voter m is trained on floor(max_samples n) rows drawn without replacement (or with, `bootstrap=True`), at least
-    one of each class: where a draw would lose a class it is made within classes instead. The committee
+    one of each class: a row of a class that the draw lacks replaces one of a class with several. The committee
     is the plain vote, one voter one vote. The rows out of a voter's draw give its error without a further fit.
 
     Attributes
@@ -205,7 +205,7 @@ class SubaggingClassifier(SubsampledVote):
         None,
         type_words="classifier or None",
     )
-    n_estimators: int | Literal["all"] = shared.n_subsamples("Odd, so that two classes cannot tie.")
+    n_estimators: int | Literal["all"] = shared.n_subsamples("The default is odd, so that two classes cannot tie.")
     _: KW_ONLY
     max_samples: float | int = shared.max_samples(0.7, "0.7 is the SBPMT paper's.")
     bootstrap: bool = shared.bootstrap(False)
@@ -244,7 +244,7 @@ class SubaggingClassifier(SubsampledVote):
 
     def _template(self, weights_given: bool) -> BaseEstimator:
         given = TreeVoter() if self.estimator is None else clone(self.estimator)
-        calibrated = self.voting == "soft" and isinstance(given, CalibratedClassifier)  # shrunk leaves are not
+        calibrated = self.voting == "soft" and isinstance(given, CalibratedClassifier)  # a TreeVoter shrinks no leaves
         template = voter_template("estimator", given, self.table_, calibrated=calibrated)
         if weights_given and weight_argument(template) is None:
             given_name = "sample_weight" if self.class_weight is None else "class_weight"

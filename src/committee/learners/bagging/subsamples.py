@@ -137,7 +137,7 @@ def all_subsamples(
         instead = f", or max_samples={n - 1} for the {n} that leave out one row" if n <= most else ""
         raise ValueError(
             f"n_estimators='all' asks for every subsample of {size} of the {n} rows, and there are {there_are}; at "
-            f"most {most:,} of so many rows are drawn. Give a number of them{instead}."
+            f"most {most:,} of so many rows are drawn. Set n_estimators to a number{instead}."
         )
     few = 2 * size <= n  # the smaller side is listed: those drawn, or those left out
     listed = np.array(list(combinations(range(n), size if few else n - size)), dtype=np.intp)
@@ -198,7 +198,7 @@ def warn_without_vote(without_vote: Mask, ending: str) -> None:
     """Warn if more than 1 % of the rows have no out-of-bag vote."""
     if without_vote.mean() > 0.01:
         warn_user(
-            f"{without_vote.sum()} rows were left out of no draw and have no out-of-bag vote; "
+            f"{without_vote.sum()} rows are in every draw and have no out-of-bag vote; "
             f"more estimators or a smaller max_samples would give them one{ending}.",
         )
 
@@ -217,7 +217,7 @@ def oob_votes(committee: Committee, rows: Rows, draws: list[Counts]) -> tuple[F6
 def oob_attributes(tally: F64, voting: F64, rows: Rows, sample_weight: ArrayLike | None) -> dict[str, Any]:
     """Fitted attributes of `oob_votes`, NaN for rows of zero `sample_weight`."""
     voted = voting > 0
-    warn_without_vote(~voted, ", but to a row that is alone in its class, which is in every draw")
+    warn_without_vote(~voted, ", except a row that is alone in its class")
     share = np.divide(tally, voting[:, None], out=np.full_like(tally, np.nan), where=voted[:, None])
     rivals = share.copy()
     each = np.arange(len(share))
@@ -245,10 +245,10 @@ class VoteVariance:
     """
 
     rows: F64
-    """Over other training rows, if every subsample voted: an unbiased estimate of its jackknife, which may be below
+    """Over other training rows, of the vote of every subsample: unbiased for its jackknife variance, and may be below
     0."""
     draws: F64
-    """Over other draws from the same rows: the voters' variance over their number; 0 if every subsample votes."""
+    """Over other draws from the same rows: the voters' variance divided by their number; 0 if every subsample votes."""
     noise: F64
     """Approximate standard deviation of `rows` over other draws; if it is as large as `rows`, use more voters."""
 
