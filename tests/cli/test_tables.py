@@ -436,7 +436,7 @@ def test_what_a_model_was_trained_with_settles_what_a_file_leaves_open(tmp_path,
     said = fail("predict", model, new)
     assert "column 'day' holds dates or times written as %m/%d/%Y, but 1 cell is none ('soon' in row 0)" in said
     new.write_text("id;size;price;colour;day\n7;-0,5;1;red;20240304\n", "utf-8")
-    assert "column 'day' was learned as dates or times and holds Int64 here" in fail("predict", model, new)
+    assert "column 'day' was learned as dates or times but holds Int64" in fail("predict", model, new)
     # by the other commands, too
     assert "accuracy" in succeed("evaluate", model, path, "-t", "answer").stdout
     assert "row 3" in succeed("explain", model, path, "--row", 3).stdout

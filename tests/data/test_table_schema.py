@@ -169,7 +169,7 @@ def test_an_index_of_a_pandas_frame_is_ignored() -> None:
 )
 def test_a_schema_that_refuses_unseen_categories_names_the_first(encoded: Any, value: str) -> None:
     schema = TableSchema(("c",), ((1, 3),), refuses_unknown=True)
-    with pytest.raises(ValueError, match=f"column 'c' holds the category {value} at row 2, which training had not"):
+    with pytest.raises(ValueError, match=f"column 'c' holds the category {value} at row 2, which did not occur"):
         schema.encode(encoded)
     known = encoded[:2]
     np.testing.assert_array_equal(schema.encode(known).ravel(), [0, np.nan])
@@ -251,7 +251,7 @@ def test_names_need_named_columns() -> None:
 def test_columns_must_be_the_learned_ones_in_order(make_plain: Any) -> None:
     schema = TableSchema.learn(make_plain({"a": [1.0], "b": [2.0]}))
     for names, message in (
-        ("ba", "another order than the learned ones: number 0 must be 'a', got 'b'"),
+        ("ba", "another order than the learned ones: column 0 must be 'a', got 'b'"),
         ("ac", "not the learned ones: 'b' missing, 'c' unexpected"),
         ("a", "'b' missing"),
         ("abc", "'c' unexpected"),

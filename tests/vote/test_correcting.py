@@ -86,7 +86,7 @@ def test_bad_operations_are_refused():
         CorrectedVote(committee, Odd(np.full((120, 3), "abc"))).predict(X)
     with pytest.raises(TypeError, match="it must be a Committee"):
         CorrectedVote(AdaBoostClassifier(3), WeightedSum())
-    with pytest.raises(ValueError, match=r"made scores of shape \(120,\) of 120 rows; they need \(120, 3\)"):
+    with pytest.raises(ValueError, match=r"made scores of shape \(120,\) for 120 rows; it must be \(120, 3\)"):
         CorrectedVote(committee, Odd(np.zeros(120))).predict(X)
     with pytest.raises(ValueError, match="made scores that are not finite"):
         CorrectedVote(committee, Odd(np.full((120, 3), np.nan))).predict(X)

@@ -141,7 +141,7 @@ def boosting_vc(training_error: float, n_rows: int, n_rounds: int, vc_dimension:
 
     The paper prints d ln(e m / d) without the T, and m for n in two places. T voters can split n rows in up
     to (e n / d)^(d T) ways, and for each of these a weighted vote in up to (e n / T)^T: the formula has the sum of
-    their logarithms. It holds for any weights, so for any emphasis, and two classes.
+    their logarithms. The bound holds for any weights, so for any emphasis, and two classes.
 
     Equation: vc-bound (docs/theory.md).
 
@@ -204,7 +204,7 @@ def boosting_probit_risk(risks: ArrayLike, n_rows: int, vc_dimension: float, del
     error <= exp(-2 sum_t gamma_t(B)^2) + penalty of `boosting_vc`, gamma_t(B) = 1/2 - risk_t / ln 2.
 
     A wrong row has -ln Phi(y f) >= ln 2, so that a tree's weighted error is at most its weighted risk over ln 2; the
-    risk never rises from one boosting step in the leaves to the next. It holds for AdaBoost's own weights
+    risk never rises from one boosting step in the leaves to the next. The bound holds for AdaBoost's own weights
     (`emphasis="samme"`) and two classes. (Eq. 42 prints -ln(y G); it is -ln Phi(y G).)
 
     Equation: probit-risk-bound (docs/theory.md).

@@ -105,7 +105,7 @@ def _rows_to_be_near(wrong: int, n: int, delta: float) -> str:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if _binomial_limit(share * middle, middle, delta) > share + NEAR else (low, middle)
     rows = float(f"{high:.2g}")
-    return f" (some {rows:,.0f} would bring it within {NEAR:g} of the share that is wrong)"
+    return f" (about {rows:,.0f} would bring the bound within {NEAR:g} of the share that is wrong)"
 
 
 def unlabelled_margins(losses: VoterLosses, leads: ArrayLike, delta: float = 0.05) -> Bound:

@@ -143,9 +143,9 @@ def c_bound_weights(
     """Weights that minimise the joint C-bound over the simplex; `c_bound_pac_bayes` of them is a valid bound.
 
     The bound is the largest 1 - (1 - 2 e - d)^2 / (1 - 2 d) among the (e, d) with kl((e^, d^), (e, d)) <= c. It is
-    concave in (e, d) and that set convex, so that it is concave in (e^, d^, c) too, and nowhere above its tangent. Each
-    round finds the worst (e, d) at the present weights, and lowers the tangent, whose slopes in c, e^ and d^ are
-    proportional to
+    concave in (e, d) and that set convex, so that the bound is concave in (e^, d^, c) too, and nowhere above its
+    tangent. Each round finds the worst (e, d) at the present weights, and lowers the tangent, whose slopes in c, e^ and
+    d^ are proportional to
 
         1,    ln(e h / e^),    ln(d h / d^),    h = (1 - e^ - d^) / (1 - e - d),
 

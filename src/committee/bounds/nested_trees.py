@@ -68,7 +68,7 @@ def boosting_tree(n_voters: int, edge: float) -> Bound:
     n_voters : int
         Nodes T, at least 1.
     edge : float
-        Each voter's weighted error is at most 1/2 - edge, in [0, 1/2).
+        In [0, 1/2); each voter's weighted error is at most 1/2 - edge.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def matryoshka(sizes: Sequence[int], edge: float) -> Bound:
     sizes : sequence of int
         Nodes of the trees at each level, the innermost first; ``[2] * L`` is the 2-matryoshka of 2^L voters.
     edge : float
-        Each voter's weighted error is at most 1/2 - edge, in [0, 1/2).
+        In [0, 1/2); each voter's weighted error is at most 1/2 - edge.
 
     Returns
     -------

@@ -62,7 +62,7 @@ def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: fl
         name="first order",
         value=2.0 * most,
         terms={"gibbs_risk": gibbs, "gibbs_bound": most, **kl.terms},
-        advice="Better single voters: it is never below twice their mean error.",
+        advice="Better single voters: the bound is never below twice their mean error.",
         weights=rho,
         delta=delta,
     )

@@ -26,7 +26,7 @@ Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16] | _core.SparseCodes
 class Bins:
     """Edges of the bins of all columns.
 
-    A value x falls into bin number (edges < x), so ``x <= edge[b]`` equals ``bin <= b`` and a split that is found on
+    A value x falls into bin ``sum(edges < x)``, so ``x <= edges[b]`` equals ``bin <= b`` and a split that is found on
     bins is exact on values. Missing values have the bin after the last.
     """
 

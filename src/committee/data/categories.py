@@ -56,12 +56,12 @@ class CategoryValues:
     @classmethod
     def from_json(cls, stored: Any) -> CategoryValues:
         if not isinstance(stored, dict) or set(stored) != {"values", "unknown", "of"}:
-            raise ValueError("values of levels must be an object with 'values', 'unknown' and 'of', and nothing else")
+            raise ValueError("category values must be an object with 'values', 'unknown' and 'of', and nothing else")
         values, unknown, of = stored["values"], stored["unknown"], stored["of"]
         if not isinstance(values, list) or not all(_is_number(each) for each in [*values, unknown]):
-            raise ValueError("the values of levels must be a list of finite numbers, and the unknown level's one more")
+            raise ValueError("'values' of category values must be finite numbers, and 'unknown' a finite number")
         if not isinstance(of, str):
-            raise ValueError(f"'of' of the values of levels must be text, got {of!r}")
+            raise ValueError(f"'of' of category values must be text, got {of!r}")
         return cls(tuple(float(each) for each in values), float(unknown), of)
 
 
@@ -75,8 +75,8 @@ class UnknownCategoryError(ValueError):
     def __init__(self, found: str) -> None:
         self.found = found
         super().__init__(
-            f"{found}, which training had not; the model is of another library, and refuses unseen categories. Leave "
-            "such rows out, or make the cell missing"
+            f"{found}, which did not occur in training; the model is of another library and refuses unseen categories. "
+            "Leave such rows out, or make the cell missing"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

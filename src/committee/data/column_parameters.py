@@ -45,8 +45,8 @@ def refuse_ambiguous(columns: Iterable[Any], X: Any, parameter: str) -> None:
     if any(isinstance(name, Integral) for name in names) and names != list(range(len(names))):
         raise ValueError(
             f"{parameter} gives columns by number, and the columns of X have other numbers for names, "
-            f"{quoted(names, 5)}: it could mean either. Make the names text, X.columns = X.columns.astype(str), and "
-            "give them."
+            f"{quoted(names, 5)}: a number may mean a position or a name. Make the names text, X.columns = "
+            "X.columns.astype(str), and give names."
         )
 
 

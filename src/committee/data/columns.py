@@ -132,14 +132,13 @@ class Column:
 
     @property
     def form(self) -> str | None:
-        """Format of dates, times or durations, None of other columns."""
+        """Format of dates, times or durations, None for other columns."""
         return None if self.seconds is None else self.seconds.shortest_form
 
     def check_kind(self, form: str | None, categories: Sequence[Category] | None, typed: bool) -> None:
-        """Raise unless the column holds dates, times, durations or none of these as in training.
+        """Raise unless the column is of the kind in training: dates, times, durations, or none of these.
 
-        `form` is the format in training, None for other columns. Numbers are read as seconds unless training was
-        `typed`.
+        `form` is the format in training, None for other columns. Numbers pass as seconds unless training was `typed`.
         """
         wanted = None if form is None else kind_of_format(form)
         if self.kind == wanted or (wanted is None and self.seconds is None):
@@ -340,9 +339,9 @@ def open_frame(X: Any) -> nw.DataFrame[Any]:
 
 
 def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:
-    """Take the columns out of a frame that vectors of its rows name, such as ``sample_weight="w"``.
+    """Take the columns that arguments name, such as ``sample_weight="w"``, out of a frame.
 
-    Return the frame without these columns, and the vectors. Arguments with an out-of-core table are returned unchanged.
+    Return the frame without these columns, and all arguments as vectors; with an out-of-core table all is unchanged.
     """
     names = {key: name for key, name in vectors.items() if isinstance(name, str)}
     if not names or is_out_of_core(X):
@@ -361,9 +360,9 @@ def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:
 
 
 def without_named(X: Any, named: Mapping[str, str], learned: Iterable[str]) -> Any:
-    """Return a frame without the columns that a fit took as vectors, such as its target, as far as it has them.
+    """Return a frame without those of its columns that a fit took as vectors, such as the target.
 
-    `learned` are the columns that the model has learned, which stay.
+    `learned` are the feature columns of the model, which stay.
     """
     frame = open_frame(X)
     extra = [name for name in dict.fromkeys(named.values()) if name in frame.columns and name not in learned]
@@ -417,7 +416,7 @@ def check_column_names(learned: Sequence[str], given: Sequence[str]) -> None:
     if not missing and not unexpected:
         j = next(j for j, name in enumerate(learned) if name != given[j])
         raise ValueError(
-            f"the columns are in another order than the learned ones: number {j} must be {learned[j]!r}, "
+            f"the columns are in another order than the learned ones: column {j} must be {learned[j]!r}, "
             f"got {given[j]!r}; select them in the learned order"
         )
     faults = [f"{quoted(missing)} missing"] if missing else []

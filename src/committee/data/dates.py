@@ -68,7 +68,7 @@ def swap_day_month(form: str) -> str | None:
 
 
 def allowed_formats(order: str | None) -> tuple[str, ...]:
-    """Return the formats that an order allows: all for None, those without the other order, or those of ISO 8601."""
+    """Return the formats of an order: all for None, year first and times for "iso", else all but the other order."""
     if order == "iso":
         return tuple(form for form in TIME_FORMATS if form.startswith("%Y") or form in _CLOCK)
     return tuple(form for form in TIME_FORMATS if order is None or day_month_order(form) in (None, order))
@@ -123,7 +123,7 @@ def ticks_as_seconds(ticks: NDArray[np.int64], unit: Any) -> F64:
         return np.asarray(ticks / {"s": 1.0, "ms": 1e3, "us": 1e6}[unit])
     micros, rest = np.divmod(ticks, 1000)
     seconds, parts = np.divmod(ticks, 10**9)
-    # float64 holds no larger integers
+    # larger integers are not exact in float64
     return np.where(np.abs(ticks) <= 2**53, ticks / 1e9, np.where(rest == 0, micros / 1e6, seconds + parts / 1e9))
 
 
@@ -164,7 +164,7 @@ def mixed_order_cells(present: pl.Series) -> tuple[str, str] | None:
 
 
 def non_time_cells(column: pl.Series) -> pl.Series:
-    """Return a mask of the cells that are no dates or times in a column of them; all False if more than 10 % are."""
+    """Return a mask of the cells that are no dates or times in a column of them; all False if these exceed 10 %."""
     import polars as pl
 
     present = column.drop_nulls()

@@ -31,8 +31,8 @@ _CELLS = 2**15  # cells of a design matrix that are computed at a time, within a
 class Design:
     """Columns of a linear model, made from those of the encoded matrix.
 
-    A numeric column is followed by an indicator of missing values if training had any. A column of two categories gives
-    one indicator column (of the second), one of k > 2 categories k of them. A missing category is 0 in all of these.
+    A numeric column stays. A column of two categories gives one indicator column (of the second), one of k > 2
+    categories k of them, all 0 if missing. An indicator of missing values follows if training had any.
     """
 
     source: NDArray[np.int32]  # (q,): column of the encoded matrix that each design column is made from
@@ -136,7 +136,7 @@ class Design:
         if bad.any():
             c = int(np.argmax(bad))
             column = table.column(int(self.source[c]))
-            raise ValueError(f"design.category is {self.category[c]} for column {column!r}, which has no such thing.")
+            raise ValueError(f"design.category is {self.category[c]} for column {column!r}, which has no such code.")
         if len(set(zip(self.source.tolist(), self.category.tolist(), strict=True))) < q:
             raise ValueError("design.category has a column twice.")
 
@@ -145,6 +145,6 @@ class Design:
 
 
 def _within(numbers: F64) -> F64:
-    # of new rows: a difference of infinities would be no score
+    # new rows may hold larger numbers: a difference of infinities would be no score
     wild = numbers.size > 0 and (numbers.max() > MAX_NUMBER or numbers.min() < -MAX_NUMBER)
     return np.clip(numbers, -MAX_NUMBER, MAX_NUMBER) if wild else numbers

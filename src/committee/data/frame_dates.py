@@ -123,7 +123,7 @@ def intervals_as_text(series: nw.Series[Any]) -> nw.Series[Any]:
 
     native = series.to_native()
     if str(native.dtype) == "object" and pd.api.types.infer_dtype(native, skipna=True) == "interval":
-        native = native.astype(pd.IntervalIndex(native.dropna()).dtype)  # of pd.concat
+        native = native.astype(pd.IntervalIndex(native.dropna()).dtype)  # as pd.concat returns them
     if isinstance(native.dtype, pd.IntervalDtype):
         native = native.astype(pd.CategoricalDtype(sorted(native.dropna().unique()), ordered=True))
     if not isinstance(native.dtype, pd.CategoricalDtype):

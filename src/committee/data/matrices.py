@@ -157,7 +157,7 @@ def _parts(X: Any, n_lines: int, n_places: int) -> tuple[I64, I32, NDArray[Any]]
         )
     wide = given["indices"][:n_stored]
     fits = wide.dtype.itemsize <= 4 or not n_stored or (wide.min() >= 0 and wide.max() < n_places)
-    places = wide.astype(np.int32)  # checked itself, as the user's array may change meanwhile
+    places = wide.astype(np.int32)  # the copy is checked, as the user's array may change meanwhile
     if not fits or (n_stored and (places.min() < 0 or places.max() >= n_places)):
         raise ValueError(f"X is sparse, and its indices are not all within 0 and {n_places - 1}; build it anew.")
     return start, places, value[:n_stored]

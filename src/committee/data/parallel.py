@@ -22,14 +22,14 @@ MAX_THREADS = 256  # bound on what a very large n_jobs starts
 POLL_SECONDS = 0.1  # between two checks for an interrupt while another thread works
 
 STOPPING_SECONDS = 0.3
-"""Kernels check for an interrupt every 0.05 s. An estimator of the user may take longer, and is left behind."""
+"""Kernels check for an interrupt every 0.05 s. An estimator of the user may take longer, and is not waited for."""
 
 
 def n_threads(n_jobs: int | None) -> int:
     """Return the ceiling on native threads of a scikit-learn style ``n_jobs``.
 
-    None is 1, unless a joblib backend in force sets another number, and -1 is all processors. It is 1 inside a worker
-    of another parallel run.
+    None is 1, unless a joblib backend in force sets another number, and -1 is all processors. The ceiling is 1 inside
+    a worker of another parallel run.
     """
     if n_jobs and current_process().daemon:
         return 1  # as in joblib, but without its warning, which is about processes
@@ -148,7 +148,7 @@ class _RunningJobs:
         try:
             return function(*arguments, **named)
         finally:
-            # the exception of `stop` may come as soon as the lock is held, which must not stay so
+            # the exception of `stop` may come as soon as the lock is held; the lock must still be released
             try:
                 self.lock.acquire()
             finally:
@@ -161,7 +161,7 @@ class _RunningJobs:
             self.stopped = True
         begun, times = monotonic(), 0
         while self._others() and (elapsed := monotonic() - begun) < STOPPING_SECONDS:
-            if elapsed >= times * STOPPING_SECONDS / 6:  # repeated: one in a weak reference's callback is lost
+            if elapsed >= times * STOPPING_SECONDS / 6:  # repeated: an exception in a weakref's callback is lost
                 times += 1
                 with self.lock:  # no thread leaves its job meanwhile
                     for thread in self._others():

@@ -27,7 +27,7 @@ def row_digests(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
 
 
 def digests_of_kinds(X: Matrix | OutOfCoreMatrix, categorical: Mask | None, n_threads: int) -> tuple[U64, U64 | None]:
-    """Return digests ``(n,)`` of rows by the columns of numbers, and by all columns; None without `categorical` ones.
+    """Return digests ``(n,)`` of rows by the numeric columns, and by all columns (None without `categorical` ones).
 
     The first are the same if categories are renamed.
     """
@@ -47,8 +47,8 @@ def unordered_digests(X: Matrix | OutOfCoreMatrix, n_threads: int, classes: NDAr
     """Return digests ``(n,)`` of distinct rows that do not depend on the order of the columns.
 
     Sums of cells are not enough: they tell rows of zeros and ones apart only by the number of ones. So each column
-    counts by its content, each cell with the digest of its row. Columns of equal content, such as those of a whole
-    grid, are alike unless `classes` of the rows tell them apart.
+    counts with a digest of its content, and in that each cell with the digest of its row. Columns of equal content,
+    such as those of a whole grid, are alike unless `classes` of the rows tell them apart.
     """
     sums = cell_sums(X, n_threads)
     if classes is not None:
@@ -102,7 +102,7 @@ class RowOverlap:
 class RowSketch:
     """The smallest digests of a table's rows (bottom-k sampling, [1]_).
 
-    The digests below a bound are a random sample of the rows, and a row is in the sample of every table that has it.
+    A random sample of the distinct rows. A row of two tables is in both sketches if its digest is below both bounds.
 
     .. [1] E. Cohen, H. Kaplan (2007). Summarizing data using bottom-k sketches. PODC.
     """
@@ -115,7 +115,7 @@ class RowSketch:
     def __post_init__(self) -> None:
         kept, m = self.digests, len(self.digests)
         if kept.dtype != np.uint64 or kept.ndim != 1 or not m or not np.all(kept[:-1] < kept[1:]):
-            raise ValueError("digests of rows are not some uint64 numbers that rise")
+            raise ValueError("digests of rows must be ascending uint64 numbers, at least one")
         if m > MOST_DIGESTS or not (self.complete or m == MOST_DIGESTS):
             raise ValueError(f"a sketch {'of all' if self.complete else 'of some'} rows has {m} digests")
         once = self.n_rows - self.n_repeated

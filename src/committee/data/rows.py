@@ -48,7 +48,7 @@ class WeightedRows:
     uniform: bool  # whether no weights are given, so that all are 1
     levels: HighCardinality | None  # high-cardinality columns of `X`, whose categories become numbers
     offset: NDArray[np.float64] | None  # scores that a model adds to, ``(n,)`` or ``(n, D)``
-    response: NumberTarget | None  # target of statistics, if an offset is part of the rows' own
+    response: NumberTarget | None  # target of `target_statistics` if offsets vary, else None
     group: NDArray[np.intp] | None  # number of the group of each row, ``(n,)``, which is held out as a whole
     categorical: Mask | None  # columns with categories, (p,); draws of rows do not depend on category names
 
@@ -104,7 +104,7 @@ class WeightedRows:
     @property
     @abstractmethod
     def class_numbers(self) -> NDArray[np.uint16] | None:
-        """Class numbers ``(n,)``, None of numbers to predict."""
+        """Class numbers ``(n,)``, None for numbers to predict."""
 
     @property
     @abstractmethod
@@ -215,7 +215,7 @@ class TargetRows(WeightedRows):
 
     @property
     def scale(self) -> NDArray[np.float64]:
-        """Standard deviations of several targets ``(q,)``, in whose units they count alike; 1 of a single target."""
+        """Standard deviations of several targets ``(q,)``, in whose units they count alike; 1 for a single target."""
         if self.target.ndim == 1:
             return np.ones(1)
         apart = self.target - self.target[0]  # exactly 0 where all are equal
@@ -237,7 +237,7 @@ class TargetRows(WeightedRows):
 
 
 def rounded_scale(square: float) -> float:
-    """Return a scale from its square, rounded to 2^(1/16) so that the order of rows has no effect; 1 if it is 0."""
+    """Return a scale from its square, rounded to a power of 2^(1/16) so that the order of rows has no effect."""
     return float(2.0 ** (np.round(8.0 * np.log2(square)) / 16.0)) if square > 0.0 else 1.0
 
 
@@ -296,8 +296,8 @@ def checked_weights(
 ) -> F64:
     """Return the weights ``(n,)`` of the rows of X as they are given, ones by default; errors call them `name`.
 
-    Extreme ones are divided by a power of 2. With `warn`, warn of whole weights whose mean is too large for counts of
-    rows.
+    All are divided by a power of 2 if the largest is extreme. With `warn`, warn of whole weights whose mean is too
+    large for counts of rows.
     """
     if isinstance(sample_weight, list | tuple):
         sample_weight = np.asarray(sample_weight)

@@ -233,7 +233,7 @@ class TableSchema:
         return shares
 
     def quantity(self, j: int) -> str:
-        """Return the meaning of the numbers in column ``j``: its name, or such as ``"rate of yes by city"``."""
+        """Return the meaning of the numbers in column ``j``: its name, or a text such as ``"rate of yes by city"``."""
         values = self._values[j]
         return self.column(j) if values is None else f"{values.of} by {self.column(j)}"
 
@@ -272,7 +272,7 @@ class TableSchema:
         """Learn names and categories from a training table ``(n, p)``.
 
         ``"from_dtype"`` takes columns of text, booleans and categorical types as categorical, None takes none. Raises
-        ValueError for a column of text whose values are all numbers or dates.
+        ValueError for a column of text whose values are (nearly) all numbers or dates.
         """
         if not is_frame(X):
             matrix = numeric_matrix(X, None)

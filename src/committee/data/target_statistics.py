@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 N_FOLDS = 5
 
 LEAST_STANDARD_ERRORS = 2.0
-"""If its categories predict the target of other folds by fewer standard errors, all cells of a column become the
-mean."""
+"""All cells of a column become the mean if its categories predict other folds' targets by fewer standard errors."""
 
 _UNIT = 2.0**-30  # targets are rounded to this part of their range, so that sums do not depend on the order of rows
 

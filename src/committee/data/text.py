@@ -98,7 +98,7 @@ def _template(note: str) -> str:
 
 
 def shortened(text: str, most: int = 28) -> str:
-    """Cut a text to so many characters, the last of them an ellipsis."""
+    """Cut a text to at most `most` characters, the last of them an ellipsis."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 

@@ -111,7 +111,7 @@ class CorrectedVote:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{self.operation!r} made scores that are not numbers: {error}.") from error
         if F.shape not in ((n, D), (n,) if D == 1 else (n, D)):
-            raise ValueError(f"{self.operation!r} made scores of shape {F.shape} of {n} rows; they need {(n, D)}.")
+            raise ValueError(f"{self.operation!r} made scores of shape {F.shape} for {n} rows; it must be {(n, D)}.")
         if not np.isfinite(F).all():
             raise ValueError(f"{self.operation!r} made scores that are not finite.")
         return F.reshape(n) if D == 1 else F

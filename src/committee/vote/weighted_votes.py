@@ -428,7 +428,7 @@ class WeightedVotes(Storable, ABC):
             return cast("Self", committee)
         if not hasattr(committee.voters, "names"):
             raise ValueError("feature_names are of a table, which is null")
-        # without a table, classifiers that were fitted on arrays know the names that a frame must have
+        # without a table, the voters store the names that a frame must have
         return cast("Self", replace(committee, voters=replace(committee.voters, names=tuple(header.names))))
 
     def votes_to_document(self, tensors: Tensors) -> Document:

@@ -90,7 +90,7 @@ class BoostedCommittees(UnitSpread):
     def tally(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
         members = self.members
         plain = weights is None or bool((np.asarray(weights) == 1.0).all())
-        # the kernels count without the votes in between, where these weigh alike or add up
+        # if trees weigh alike, or their probabilities add up, the kernels need no array of votes
         if members.trees_per_voter == 1 and (plain or members.soft):
             X = np.ascontiguousarray(X, dtype=np.float64)
             D = np.ascontiguousarray(members.design.matrix(X))

@@ -96,7 +96,7 @@ def check_target_criterion(criterion: DeepCriterion, target: NDArray[np.float64]
         if (target < 0.0).any():
             row = int((target.reshape(len(target), -1) < 0.0).any(axis=1).argmax())
             raise ValueError(
-                f"criterion='poisson' is of counts and amounts, and y holds {target[row]} (row {row} of those with "
+                f"criterion='poisson' is for counts and amounts, and y holds {target[row]} (row {row} of those with "
                 "weight); choose criterion='squared_error' or 'absolute_error' for negative numbers."
             )
         if (target.reshape(len(target), -1).sum(axis=0) <= 0.0).any():

@@ -94,7 +94,7 @@ def test_a_file_holds_them(terms):
         ({"terms": [["a", "a"], []]}, "different texts"),
         ({"terms": [["\ud800"], []]}, "different texts"),
         ({"idf": [[], []]}, "numbers above 0"),
-        ({"terms": [[], []], "idf": [[], []]}, "are none"),
+        ({"terms": [[], []], "idf": [[], []]}, "must not be empty"),
         ({"svd": ["?", ""]}, "no base64 text"),
         ({"svd": ["AAA=", ""]}, "no base64 text"),
         ({"svd": ["", ""]}, "has 0 numbers"),

@@ -91,7 +91,7 @@ OTHER_TUPLES: dict[str, tuple[list[Any], str]] = {
     "labels of two lengths": ([([[1.0], [2.0]], [[0], [1, 2]])], "piece 0: its y has entries of several lengths"),
     "weights of text": ([(X, Y, Y.astype(str))], "piece 0: its weights hold text, such as '[01]'; weights are numbers"),
     "four parts": ([(X, Y, Y, Y)], r"piece 0 is a tuple of 4; give X, \(X, y\) or"),
-    "other columns": ([(X, Y), (X[:, :2], Y)], "piece 1: it has 2 columns, and those before have 3"),
+    "other columns": ([(X, Y), (X[:, :2], Y)], "piece 1: it has 2 columns, and the pieces before have 3"),
     "no columns": ([(X[:, :0], Y)], r"0 feature\(s\)"),
     "no rows": ([(X[:0], Y[:0])], "the pieces have 0 rows; at least one is needed"),
     "no pieces": ([], "the pieces have 0 rows; at least one is needed"),

@@ -369,7 +369,7 @@ def test_names_of_folders_that_cannot_be_columns(tmp_path):
     write_rows(tmp_path / "a/year=1/p.parquet")
     write_rows(tmp_path / "a/year=2/p.parquet")
     one_by_one = [tmp_path / "a/year=1/p.parquet", tmp_path / "a/year=2"]
-    with pytest.raises(ValueError, match=r"other values of a column, .*give the folder that holds all of them"):
+    with pytest.raises(ValueError, match=r"different values of a column, .*give the folder that holds all of them"):
         scan(one_by_one)
     assert [piece.X.column_names for piece in scan(one_by_one[0])] == [["x", "y"]]
     write_rows(tmp_path / "a/p.parquet")
@@ -386,6 +386,6 @@ def test_names_of_folders_that_cannot_be_columns(tmp_path):
     (tmp_path / "e/k=1").mkdir(parents=True)
     (tmp_path / "e/k=1/p.csv").write_text("x,y\n1,2\n", "utf-8")
     with pytest.raises(
-        ValueError, match=r"p.csv' is in a folder whose name gives column 'k', .*of Parquet files alone"
+        ValueError, match=r"p.csv' is in a folder whose name gives column 'k', .*read for Parquet files only"
     ):
         scan(tmp_path / "e")

@@ -195,7 +195,7 @@ def test_errors_of_training_tables(parameters: dict[str, Any], X: Any, error: ty
 
 
 def test_a_labelled_table_needs_a_target_and_a_model_its_columns() -> None:
-    with pytest.raises(ValueError, match="target=None, and a labelled table has one"):
+    with pytest.raises(ValueError, match="target=None, but a labelled table is read with its target"):
         TableReader().fit_read(pl.DataFrame(MESSY))
     reader = TableReader("answer").fit(pl.DataFrame(MESSY))
     with pytest.raises(ValueError, match="the model was fitted to the columns 'x', and the reader returns 'since'"):

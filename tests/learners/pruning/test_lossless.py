@@ -211,7 +211,7 @@ def test_a_search_that_has_no_time_leaves_all_trees():
     found = lossless(model, time_limit=0.01)
     asked = np.random.default_rng(0).uniform(0, 9, (1000, 4))
     assert found.same_scores and found.after == 40 and not found.proved and 0 < found.gap <= 1
-    assert "The search stopped: the time was over" in found.note
+    assert "The search stopped: the time limit was reached" in found.note
     whole = Committee.from_estimator(model)
     np.testing.assert_array_equal(found.committee.predict_proba(asked), whole.predict_proba(asked))
 

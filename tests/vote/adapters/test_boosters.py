@@ -468,7 +468,7 @@ def test_categories_that_xgboost_refuses_are_refused_by_name(make, kind, other, 
     ours.save(tmp_path / "model")
     for each in (ours, committee.load(tmp_path / "model")):
         with pytest.raises(
-            ValueError, match=rf"column 'kind' holds the category '?{other}'? at row 1, which training had not"
+            ValueError, match=rf"column 'kind' holds the category '?{other}'? at row 1, which did not occur in training"
         ):
             each.predict(make({"kind": [kind[0], other], "x": [0.0, 0.0]}))
         missing = make({"kind": [kind[0], None], "x": [0.0, 0.0]})

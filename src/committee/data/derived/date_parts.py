@@ -50,7 +50,7 @@ def date_part(seconds: F64, part: DatePart) -> F64:
 def part_text(value: float, part: str) -> str | None:
     """Return a month or weekday in words, such as ``Feb``, ``Feb 15`` (of an average month) and ``Fri``, else None.
 
-    Thresholds between weekdays are named by the earlier one, as rows at or below it.
+    A threshold between two weekdays is named by the earlier one, the last that is below it.
     """
     names = {"month": _MONTHS, "weekday": _WEEKDAYS}.get(part, ())
     place = math.floor(value) - 1
@@ -187,7 +187,7 @@ class DateEncoder(ColumnEncoder):
                 cells[:, j] = column.seconds.values
             elif not column.missing().all():
                 raise ValueError(
-                    f"column {column.name!r} holds {PLURALS[column.kind]}, and a DateEncoder takes dates; select these "
-                    "by a ColumnTransformer, or convert the column, e.g. by pandas.to_datetime"
+                    f"column {column.name!r} holds {PLURALS[column.kind]}, and a DateEncoder takes dates; select "
+                    "columns of dates by a ColumnTransformer, or convert the column, e.g. by pandas.to_datetime"
                 )
         return cells

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 FEWEST_TEXTS = 31
-"""Fewest different values of a column of text that becomes components."""
+"""Fewest different values of a column of text that is encoded as components (`TextTerms`)."""
 LEAST_RESEMBLANCE = 0.2
 """Least `TextTerms.resemblance` of the values of such a column: components of random codes are noise."""
 
@@ -220,8 +220,8 @@ def learn_table(
 
     A column of text has components if it has at least `FEWEST_TEXTS` different values which resemble each other, is of
     no categorical type and not named as categorical. It also remains categorical if it has at least two rows per value
-    on average. Columns that only identify the rows are left out, with a warning: unless `keep` is True or names them,
-    their cells are missing in the matrix.
+    on average. Columns that only identify the rows are left out of the matrix, with a warning, unless `keep` is True or
+    names them.
     """
     given = TableSchema.learn(X, categorical_features)
     if not is_frame(X) or (derived is None and keep is True):
@@ -259,7 +259,7 @@ def learn_table(
 def identifier_reason(column: Column, weights: F64) -> str | None:
     """Return why a column identifies the rows with weight, None if it does not; see `committee.data.identifiers`.
 
-    Rows of a larger weight than their mean count as repeated rows, in which no value is unique.
+    Weights with a mean above 1 count repeated rows, in which no value is unique.
     """
     rows = nonzero_weights(weights)
     n = float(weights[rows].sum())
@@ -280,7 +280,7 @@ def _date_columns(j: int, seconds: F64) -> DateColumns | None:
 
 
 def _text_columns(j: int, texts: Sequence[str | None], weights: F64) -> tuple[TextColumns | None, bool]:
-    """Return the components of a column, None if it has none; and whether a value has two rows on average."""
+    """Return the components of a column, None if it has none, and whether the column also remains categorical."""
     at = [row for row in np.flatnonzero(nonzero_weights(weights)).tolist() if texts[row] is not None]
     distinct = {str(texts[row]) for row in at}
     terms = TextTerms.learn(distinct) if len(distinct) >= FEWEST_TEXTS else None
@@ -294,7 +294,7 @@ def _have_letters(texts: Collection[str]) -> bool:
 
 
 def _added(numbers: F64, places: Sequence[int], n: int, axis: int) -> F64:
-    """Add up the first numbers along an axis by their places, of which there are `n`, and keep those behind them."""
+    """Add the first ``len(places)`` numbers along an axis into `n` sums by `places`, and keep the later numbers."""
     moved = np.moveaxis(numbers, axis, 0)
     added = np.zeros((n + len(moved) - len(places), *moved.shape[1:]))
     np.add.at(added, np.asarray(places), moved[: len(places)])

@@ -49,7 +49,7 @@ class TextTerms:
 
     @classmethod
     def learn(cls, texts: Iterable[str], n_components: int = N_COMPONENTS) -> Self | None:
-        """Learn terms and components from different texts; None without two texts, or without two terms of either kind.
+        """Learn terms and components from different texts; None with fewer than two texts, or if no kind has two terms.
 
         The result depends neither on the order of the texts nor on their repetitions.
         """
@@ -135,14 +135,14 @@ class TextTerms:
         terms, idf, packed = stored["terms"], stored["idf"], stored["svd"]
         for key, found, kind in (("terms", terms, list), ("idf", idf, list), ("svd", packed, str)):
             if not isinstance(found, list) or [type(each) for each in found] != [kind] * len(_KINDS):
-                raise ValueError(f"{key!r} of a text column must be a list of {len(_KINDS)}")
+                raise ValueError(f"{key!r} of a text column must be a list of {len(_KINDS)}, for words and letters")
         for words, numbers in zip(terms, idf, strict=True):
             if not all(isinstance(term, str) and is_unicode(term) for term in words) or len(set(words)) < len(words):
                 raise ValueError("'terms' of a text column must be different texts")
             if len(numbers) != len(words) or not all(isinstance(x, float) and 0.0 < x < _MOST_IDF for x in numbers):
                 raise ValueError(f"'idf' of a text column must be {len(words)} numbers above 0")
         if not any(terms):
-            raise ValueError("'terms' of a text column are none")
+            raise ValueError("'terms' of a text column must not be empty")
         components = tuple(_unpacked(each, len(words)) for each, words in zip(packed, terms, strict=True))
         return cls(tuple(map(tuple, terms)), tuple(np.array(each) for each in idf), components)
 
@@ -193,7 +193,7 @@ class TextEncoder(ColumnEncoder):
     Attributes
     ----------
     terms_ : list of TextTerms or None
-        Terms and components of each column, None of a column with fewer than two terms.
+        Terms and components of each column, None for a column with fewer than two terms.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array (p,)
@@ -263,7 +263,7 @@ def column_texts(column: Column) -> list[str | None]:
     missing = column.missing()
     if column.kind != "text" and not missing.all():
         raise ValueError(
-            f"column {column.name!r} must hold text, but holds {PLURALS[column.kind]}; make it text, or select others"
+            f"column {column.name!r} must hold text, but holds {PLURALS[column.kind]}; make it text, or leave it out"
         )
     if missing.all():
         return [None] * len(missing)

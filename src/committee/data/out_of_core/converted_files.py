@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class StrippedFiles(DerivedFiles):
     """Files without blanks around cells of text."""
 
-    noted: Container[str] = ()
+    noted: Container[str] = ()  # columns that `blanks` leaves out
     blanks: dict[str, str] = field(default_factory=dict)
-    """A cell of each column that had blanks, without those that are `noted`."""
+    """A cell with blanks of each other column that has any."""
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         import polars as pl
@@ -81,9 +81,9 @@ class ConvertedFiles(DerivedFiles):
     forms: Mapping[str, str]
     missing: tuple[str, ...] = ()
     dates: str | None = None
-    verbatim: tuple[str, ...] = ()  # columns without missing marks
+    verbatim: tuple[str, ...] = ()  # columns in which cells of `missing` stay
     levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Categories of a model by column, to which blanks around cells are stripped."""
+    """Categories of a model by column, for `strip_to_levels`."""
     marks: dict[str, Counter[str]] = field(default_factory=dict)
     """Common marks for missing values in the last pass, by column."""
     typed: Mapping[str, str] = field(default_factory=dict)

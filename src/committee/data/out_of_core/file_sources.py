@@ -197,7 +197,7 @@ class TextFiles:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, without those that have neither a name nor cells, as of separators at ends of lines."""
+        """Names of the columns, except those with neither name nor cells, which separators at ends of lines make."""
         return tuple(name for name in self.types[0] if name not in self._empty)
 
     @cached_property
@@ -267,7 +267,7 @@ def _types_of(path: Path, form: FileFormat) -> dict[str, pl.DataType]:
 def _types_of_cells(
     path: Path, form: FileFormat, types: dict[str, pl.DataType], of_files: Sequence[dict[str, pl.DataType]]
 ) -> dict[str, pl.DataType]:
-    # without columns that have no cell here, which are read as text, and other types elsewhere
+    # leaves out columns without cells in this file: they have the type text here, and another in other files
     import polars as pl
 
     asked = [
@@ -332,7 +332,7 @@ def _errors_of(path: Path, form: FileFormat) -> Iterator[None]:
         if not isinstance(cause, pl.exceptions.PolarsError | OSError) or getattr(cause, "errno", None) is not None:
             raise
         text = SeparatedText.of(table_file(path), form)
-        blank_lines(text, len(read_header(text)))  # names the line of a row of a wrong length
+        blank_lines(text, len(read_header(text)))  # raises for a row of a wrong length, with its line
         raise ValueError(f"{str(path)!r} cannot be read: {first_error_line(cause)}") from error
 
 

@@ -35,8 +35,8 @@ class FoundFile:
 def find_files(given: str | os.PathLike[str]) -> tuple[FoundFile, ...]:
     """Return the files of a path, a folder or a pattern, in natural order.
 
-    Hidden and temporary files and folders (``.name``, ``_name``) are left out, but not ``_name=value``, unless the
-    pattern asks for them.
+    Hidden and temporary files and folders (``.name``, and ``_name`` other than ``_name=value``) are left out unless the
+    pattern has such names.
     """
     path = Path(given)
     if path.is_file():
@@ -135,14 +135,14 @@ def _typed(texts: Sequence[str | None]) -> list[str | None] | list[int | None]:
 
 
 def _check_ignored_folders(files: Sequence[FoundFile]) -> None:
-    # folders above the given ones are ignored, so they must not tell files apart
+    # folders above the given ones are ignored, so files must not differ in their values
     parts = [
         tuple(part for part in file.path.parts[: -1 - len(file.folders)] if part.partition("=")[1]) for file in files
     ]
     other = next((k for k, found in enumerate(parts) if found != parts[0]), None)
     if other is not None:
         raise ValueError(
-            f"{str(files[0].path)!r} and {str(files[other].path)!r} are in folders whose names give other values of a "
-            "column, which are read of a folder or a pattern alone; give the folder that holds all of them, or a "
-            'pattern in quotation marks, such as "folder/*/*.parquet"'
+            f"{str(files[0].path)!r} and {str(files[other].path)!r} are in folders whose names give different values "
+            "of a column, which are read only below a given folder or pattern; give the folder that holds all of them, "
+            'or a pattern in quotation marks, such as "folder/*/*.parquet"'
         )

@@ -140,7 +140,7 @@ class OutOfCoreMatrix:
         return codes
 
     def row_digests(self, columns: NDArray[np.uint64], n_threads: int) -> NDArray[np.uint64]:
-        """Return digests of the rows with a number for each column, those of an earlier pass if it had any."""
+        """Return digests of the rows by numbers of the `columns` ``(p,)``, those of an earlier pass if it had any."""
         known, self._digests = self._digests, None
         if known is not None and np.array_equal(columns, _places(self.table.n_features)):
             return np.ascontiguousarray(known[:, 0])

@@ -198,8 +198,8 @@ def _of_files(found: tuple[FoundFile, ...]) -> TableSource:
         return ParquetFiles(files, of_folders)
     if of_folders.names:
         raise ValueError(
-            f"{str(files[0])!r} is in a folder whose name gives column {of_folders.names[0]!r}, which is read of "
-            "Parquet files alone; write Parquet, or give a LazyFrame that has the column"
+            f"{str(files[0])!r} is in a folder whose name gives column {of_folders.names[0]!r}, but such "
+            "columns are read for Parquet files only; write Parquet, or give a LazyFrame that has the column"
         )
     return TextFiles(files)
 

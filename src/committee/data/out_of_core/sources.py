@@ -34,7 +34,7 @@ class Piece:
     name: str  # in errors: the number or file of the piece, and its rows
     y: Any = None
     weight: Any = None
-    place: Callable[[int], str] | None = None  # line or row in a file of a row of the piece, for errors
+    place: Callable[[int], str] | None = None  # returns line or row of the file, for errors, from a row of the piece
 
     def __len__(self) -> int:
         return len(open_frame(self.X)) if is_frame(self.X) else len(self.X)
@@ -45,7 +45,7 @@ class Piece:
             yield
         except (TypeError, ValueError) as error:
             counted = "; rows are counted from the beginning of the piece" if _ROW.search(str(error)) else ""
-            kind = ValueError if isinstance(error, UnicodeError) else type(error)  # it needs more arguments
+            kind = ValueError if isinstance(error, UnicodeError) else type(error)  # a UnicodeError needs more arguments
             raise kind(f"{self.name}: {error}{counted}") from error
 
     def with_columns(self, columns: Sequence[str] | None, without: Sequence[str]) -> Piece:

@@ -79,7 +79,7 @@ class ColumnSummary:
         return cls(name, "number", categorical, False, None, frozenset(found), False, np.empty(0))
 
     def with_numbers(self, values: F64, most: int) -> ColumnSummary:
-        """Add numbers, of which at most `most` distinct ones are kept."""
+        """Add numbers; `values` becomes None beyond `most` distinct ones."""
         present = not values.size or not np.isnan(values[0]) or not np.isnan(values).all()
         kind = self.kind if present or self.kind in ("boolean", "text") else None
         known = None if self.values is None else _core.distinct_values(self.values, values, most)
@@ -282,7 +282,7 @@ class TableSummary:
         if self.names is not None and names is not None:
             check_column_names(self.names, names)
         if n_columns != len(self.columns):
-            raise ValueError(f"it has {n_columns} columns, and those before have {len(self.columns)}")
+            raise ValueError(f"it has {n_columns} columns, and the pieces before have {len(self.columns)}")
 
     @property
     def schema(self) -> TableSchema:

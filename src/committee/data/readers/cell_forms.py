@@ -188,7 +188,7 @@ def _converted(column: pl.Series, form: str, dates: str | None) -> pl.Series:
         return typed_seconds(column)
     if not is_text(column):
         raise ValueError(
-            f"column {column.name!r} was learned as dates or times and holds {column.dtype} here; write it as there"
+            f"column {column.name!r} was learned as dates or times but holds {column.dtype}; write it as in training"
         )
     return _times(column, form, dates)
 
@@ -258,8 +258,8 @@ def _reject_other_order(column: pl.Series, wrong: pl.Series, order: str) -> None
         first, second = ("day", "month") if order == "day-first" else ("month", "day")
         raise ValueError(
             f"column {column.name!r} is read with the {first} before the {second}, as in training or by --dates,"
-            f" and a cell has the {second} first ({describe_cells(column, contrary)}); give --dates {other} if all of"
-            f" this file has, and fit again with it if the training table had; or write dates as 2024-12-31"
+            f" and a cell has the {second} first ({describe_cells(column, contrary)}); give --dates {other} if all"
+            f" dates of this file do, and fit again with it if those of training did; or write dates as 2024-12-31"
         )
 
 

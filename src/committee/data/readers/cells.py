@@ -113,7 +113,7 @@ def blanks_note(found: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def strip_to_levels(frame: pl.DataFrame, levels: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    """Strip blanks around the cells that are levels of their column only without them."""
+    """Strip blanks around cells that are, only without blanks, a category of their column or a mark for missing."""
     changed = []
     for column in text_columns(frame):
         known = levels.get(column.name)
@@ -309,8 +309,8 @@ def infer_number_formats(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the number formats of columns of text, and the columns that mix decimal commas with decimal points.
 
-    A comma before three digits is ambiguous. `decimal` or another column settles it; otherwise it separates thousands
-    if cells are separated by commas, and decimals if not. A point before three digits of numbers with a sign or with
+    A comma before three digits is ambiguous. `decimal` or another column settles it; otherwise the comma separates
+    thousands if commas also separate cells, else decimals. A point before three digits of numbers with a sign or with
     negative numbers such as ``(1.234)`` is a decimal point, unless the file has decimal commas.
     """
     sure: dict[str, str] = {}

@@ -24,7 +24,7 @@ DATE_ORDERS = ("day-first", "month-first", "iso")  # readings of dates such as 0
 
 @dataclass(frozen=True)
 class FileFormat:
-    """Format of a file as the user gives it; None is detected."""
+    """Format of a file as the user gives it; fields that are None are detected."""
 
     separator: str | None = None
     decimal: str | None = None
@@ -189,7 +189,7 @@ def _in_zip(file: Path) -> TableFile:
     seen = [name for name, path in parts.items() if "__MACOSX" not in path and not path[-1].startswith(".")]
     tables = [(name, ending) for name in seen if (ending := ending_of(name)) is not None]
     if not tables:
-        raise ValueError(f"{str(file)!r} holds no table that is read, but {quoted(seen) or 'nothing'}")
+        raise ValueError(f"{str(file)!r} holds no file of a known ending, but {quoted(seen) or 'nothing'}")
     if len(tables) > 1:
         raise ValueError(
             f"{str(file)!r} holds {len(tables)} tables ({quoted([name for name, _ in tables], 5)}); unpack it, and"

@@ -251,7 +251,7 @@ def read_cells(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
 def _without_blank_lines(text: SeparatedText, frame: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
-    # short rows are filled up with null, so they can only be where the last column has one
+    # polars reads blank lines as rows of null, so there are none without a null in the last column
     if not frame.height or frame.width < 2 or not frame[frame.columns[-1]].null_count():
         return frame
     blank = blank_lines(text, frame.width)
@@ -403,7 +403,7 @@ def no_header_note(text: SeparatedText, frame: pl.DataFrame) -> tuple[str, ...]:
 
 
 def _are_consecutive(names: Sequence[str]) -> bool:
-    # as the numbers of columns, and years
+    # such as the numbers of columns, and years
     if not all(name.strip().isdecimal() for name in names):
         return False
     return len({int(name) - k for k, name in enumerate(names)}) == 1
@@ -427,7 +427,7 @@ def is_nameless(name: str) -> bool:
 
 
 def drop_nameless(file: TableFile, frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Drop columns without name and cells, as separators at the ends of lines make them, with a note."""
+    """Drop columns with neither name nor cells, which separators at the ends of lines make; with a note."""
     nameless = [name for name in frame.columns if not name or is_nameless(name)]
     empty = [name for name in nameless if frame[name].null_count() == frame.height]
     filled = [name for name in nameless if name not in empty]
@@ -466,6 +466,6 @@ def read_typed(file: TableFile) -> pl.DataFrame:
         return scanned.collect()
     except PermissionError:
         raise
-    # polars panics on some broken files, which is no Exception
+    # some broken files make polars panic, and a panic is no Exception
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, *BROKEN) as error:
         raise ValueError(f"{file} cannot be read as {name}: {first_error_line(error)}") from error

@@ -50,10 +50,10 @@ def numbers_or_dates(texts: Sequence[str]) -> Literal["numbers", "dates or times
 
 
 def check_text_categories(categories: Mapping[str, Sequence[Category]]) -> None:
-    """Raise for columns of undeclared text whose different values ``categories[name]`` are numbers or dates.
+    """Raise for undeclared text whose different values ``categories[name]`` are all numbers or dates.
 
-    These are all of them, or nearly all for plain numbers: a fold of the rows may lack the others. Few whole numbers,
-    and numbers with zeros in front, are codes.
+    Nearly all suffice if they are plain numbers, as a fold of the rows may lack the others. Few whole numbers, and
+    numbers with zeros in front, are codes.
     """
     for name, found in categories.items():
         cells = [str(cell) for cell in found]

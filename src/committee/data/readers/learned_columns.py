@@ -35,7 +35,7 @@ class LearnedColumns:
     """Formats of the columns that become typed dates, times or durations."""
     missing: tuple[str, ...] = ()
     levels: Mapping[str, tuple[str, ...]] | None = None
-    """Categories of columns of text, to which blanks around cells are stripped; None: all blanks are stripped."""
+    """Categories of columns of text, for `strip_to_levels`; None: blanks around all cells are stripped."""
     target: str | None = None
     target_kind: Literal["text", "booleans", "numbers"] | None = None
     target_form: str | None = None

@@ -102,7 +102,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     target_form_ : str or None
         Format of the target's numbers; None if these are plain, or the target is text.
     notes_ : tuple of str
-        What was not read literally, a sentence each.
+        Notes on what was not read literally, a sentence each.
 
     Examples
     --------
@@ -415,7 +415,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
 
     def _named_target(self) -> str:
         if self.target is None:
-            raise ValueError("target=None, and a labelled table has one; name its column by target")
+            raise ValueError("target=None, but a labelled table is read with its target; name that column by target")
         return self.target
 
     # -- notes and errors ---------------------------------------------------------------------------------------
@@ -425,7 +425,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         return in_parameters(text)  # the command line has words of its own
 
     def _tell(self, notes: Sequence[str]) -> None:
-        """Take notes as soon as they are made."""
+        """Receive notes as soon as they are made; the command line prints them."""
 
     @contextmanager
     def _worded_errors(self) -> Iterator[None]:

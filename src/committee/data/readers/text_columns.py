@@ -97,7 +97,7 @@ def reject_percentages(frame: pl.DataFrame, forms: Mapping[str, str], known: Kno
         if format_sign(forms[name]) == PERCENT:
             raise ValueError(
                 f"column {name!r} holds percentages here ({describe_cells(frame[name], frame[name].is_not_null(), 1)}),"
-                " and plain numbers in the table that was learned from; write them as there"
+                " and plain numbers in training; write them as in training"
             )
 
 

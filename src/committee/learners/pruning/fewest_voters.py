@@ -279,7 +279,7 @@ class FewestVotersSearch:
     def _seconds_left(self) -> float:
         seconds = self.ends - monotonic()
         if seconds <= 0.0:
-            raise StoppedError("the time was over")
+            raise StoppedError("the time limit was reached")
         return seconds
 
     # --- programs ------------------------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ class FewestVotersSearch:
             if solved.outcome == "infeasible":
                 raise TooNearError(NEAR)
             if solved.outcome == "stopped" or solved.x is None:
-                raise StoppedError("the time was over")
+                raise StoppedError("the time limit was reached")
             v = np.where(solved.x[:n] > LEAST_WEIGHT, solved.x[:n], 0.0)
             missed = np.where(self.tied, 0.0, least(solved.x)) - self.lines @ v
             missed[active] = -1.0

@@ -77,7 +77,7 @@ class QuadBoostClassifierCV(BaseClassifier):
 
     penalty: Literal["l1", "l2", "linf", "kl"] | None = parameter(
         "l1",
-        'As for `QuadBoostClassifier`, "kl" below 0.3; None chooses the number of rounds only.',
+        'As for `QuadBoostClassifier`, "kl" with weights below 0.3; None chooses the number of rounds only.',
         StrOptions(PENALTIES.keys()),
         None,
     )
@@ -100,8 +100,8 @@ class QuadBoostClassifierCV(BaseClassifier):
     )
     reweight: Literal["none", "chosen"] = parameter(
         "none",
-        """Treatment of a voter that is chosen again, as for `QuadBoostClassifier`, but "none" as in the paper. Not used
-        without `n_estimators`.""",
+        """Treatment of a voter that is chosen again, as for `QuadBoostClassifier`; by default "none", as in the paper.
+        Not used without `n_estimators`.""",
     )
     cv: Any = parameter(
         5,

@@ -120,7 +120,7 @@ class ScoreRun(ABC):
     def _round(self) -> None: ...
 
     def _reweight(self, gram: F64, b: F64, weights: F64) -> None:
-        # near enough that no voter present lowers the risk by what a round must: the next one takes a new voter or ends
+        # so near that no present voter can lower the risk enough for a round: the next round takes a new one, or none
         wanted = 0.5 * self.schedule.tol * self.scale
         reached = self._reweighted(gram, b, weights, wanted)
         if reached > wanted + NOISE * self.largest:
@@ -445,7 +445,7 @@ class HeldOutRisk:
         trained = run.target
         start = trained.y @ trained.weights if trained.intercept else np.zeros(trained.n_outputs)
         self.residual: F64 = target.y - start[:, None]
-        # kept beside the residuals, whose rounding depends on the targets: a scorer would use it to break ties
+        # kept beside the residuals: their rounding depends on the targets, so it would break ties of scores unfairly
         self.scores: F64 = np.repeat(start[:, None], target.y.shape[1], axis=1)
         self.weight: list[dict[int, float]] = [{} for _ in run.runs]
         self._votes: dict[tuple[int, int], I8 | F64] = {}

@@ -371,7 +371,7 @@ class LeafCutter:
 def trees_within(n_nodes: NDArray[np.int64], max_nodes: int, growth: float) -> int:
     """Return the number of first trees with at most `growth` times `max_nodes` nodes together, at least one.
 
-    At most a third of `max_nodes`, so that every tree can keep a split.
+    The number is at most a third of `max_nodes`, so that every tree can keep a split.
     """
     within = int(np.searchsorted(np.cumsum(n_nodes), growth * max_nodes, side="right"))
     return max(1, min(within, max_nodes // 3))

@@ -211,7 +211,7 @@ class ScorerMetric(PruningMetric):
 
 
 class FixedPredictions(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Base of fitted models with stored predictions; rows are their numbers ``(n, 1)``."""
+    """Base of fitted models with stored predictions; X holds the numbers of rows ``(n, 1)``."""
 
     def __init__(self, stored: Any) -> None:
         self.stored: Any = stored

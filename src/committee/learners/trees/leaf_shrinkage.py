@@ -1,4 +1,4 @@
-"""Class shares of leaves, shrunk towards those of their ancestors by as much as held-out rows say."""
+"""Class shares of leaves, shrunk towards those of their ancestors, by a strength chosen on held-out rows."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class TreeVoter(OneTree, BaseClassifier, TreeParameters):
     calibrate: Literal["auto"] | bool | None = parameter(
         "auto",
         """Shrinkage of the leaves' class shares. "auto": towards the shares of the nodes above, by the strength of
-        least log loss on held-out rows of up to five folds, until there are 100 of them, which costs 0.8 to 4 further
+        least log loss on held-out rows of up to five folds, until there are 100 such rows, which costs 0.8 to 4 further
         trees. None, False: the shares of the training rows, as voters of `SubaggingClassifier` and boosting have.""",
         Options(bool, {False}),
         type_words='"auto", False or None',

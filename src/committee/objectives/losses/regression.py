@@ -273,7 +273,7 @@ class Poisson(_LogLinked):
 
 @dataclass(frozen=True)
 class Gamma(_LogLinked):
-    """L = y exp(-F) + F: amounts y > 0 with mean exp(F) and errors proportional to it; half the gamma deviance.
+    """L = y exp(-F) + F: amounts y > 0 with mean exp(F) and proportional errors; half the deviance but for a constant.
 
     Examples
     --------

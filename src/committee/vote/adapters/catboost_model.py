@@ -202,7 +202,7 @@ class _Nodes(NodeLists):
         node = self.append([], weight)
         if kind == "FloatFeature":
             column, threshold = self._columns.numbers[split["float_feature_index"]], split["border"]
-            # above a border is right; a missing number is above none, unless the model says above all
+            # above a border is right; a missing number is above no border, or above all with AsTrue
             missing_left = column.get("nan_value_treatment", "AsIs") != "AsTrue"
         elif kind == "OneHotFeature":
             number = split["cat_feature_index"]

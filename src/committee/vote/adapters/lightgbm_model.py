@@ -58,8 +58,8 @@ def split_off_zeros(trees: LinkedTrees, zero_is_missing: NDArray[np.bool_]) -> L
     """Replace splits that treat zeros as missing by splits where only NaN is missing.
 
     If zeros go another way than their neighbours, a split becomes up to three, and the part below may be repeated.
-    Later splits on the column use the known range. The new trees have no training record, except for the gain of the
-    first split. Raise ``ValueError`` if a tree grows more than `MAX_GROWTH` times.
+    Later splits on the column use the known range. The new nodes have no weights and counts; of several in place of
+    one split, the first has its gain. Raise ``ValueError`` if a tree grows more than `MAX_GROWTH` times.
     """
     grown = _ZeroSplitter(trees, zero_is_missing.tolist())
     roots = [grown.tree(int(root)) for root in trees.root]
@@ -329,7 +329,7 @@ def _declared_columns(rest: str, n_declared: int, seen: dict[int, Any]) -> list[
     if len(columns) != n_declared or not set(seen) <= set(columns):
         raise ValueError(
             f"estimator was trained on a frame with {n_declared} categorical columns, of which {len(columns)} are its "
-            "categorical_feature; which ones, it does not record. Leave categorical_feature at 'auto', and give "
+            "categorical_feature; the model does not record which. Leave categorical_feature at 'auto', and give "
             "ordered categories as numbers."
         )
     return sorted(columns)
@@ -409,7 +409,7 @@ def _linked(trees: list[_Tree], columns: _Columns) -> LinkedTrees:
 
     feature, threshold, count = joined("feature"), joined("threshold"), joined("count")
     split, missing = feature >= 0, joined("missing")
-    # where nothing counts as missing, NaN is a zero, which the threshold itself sends on
+    # where nothing counts as missing, LightGBM replaces NaN by zero, which goes by the threshold
     missing_left = np.where(missing == _MISSING_NONE, threshold >= 0.0, joined("default_left"))
     weight = count.astype(np.float64)
     weight[root[np.array(sizes) == 1]] = 1.0  # of a tree that is a leaf, not every version counts the rows

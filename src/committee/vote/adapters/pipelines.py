@@ -237,7 +237,7 @@ def move_to_pipeline_input(pipeline: Pipeline, parts: Parts | None) -> Parts:
         moved, apart = _moved(forest, maps, parts.table, table)
     except (TypeError, ValueError) as error:
         raise type(error)(_remedy(str(error))) from error
-    if apart:  # here they would count as missing
+    if apart:  # unknown categories would count as missing
         table = replace(table, refuses_unknown=True)
     return parts._replace(voters=moved if isinstance(voters, Forest) else replace(voters, forest=moved), table=table)
 

@@ -73,10 +73,10 @@ def xgboost_model(document: str | bytes | bytearray, n_rounds: int | None = None
 def _intercept(learner: dict[str, Any], link: MeanLink | None) -> F64:
     numbers = learner["learner_model_param"]
     start = np.array(numbers["base_score"].strip("[]").split(","), dtype=np.float32)
-    if link is not None:  # it is kept as a number that is predicted
+    if link is not None:  # the base score is stored as a predicted number
         return np.log(start).astype(np.float64) if isinstance(link, Log) else start.astype(np.float64)
     if learner["objective"]["name"] == "binary:logistic":
-        # it is kept as a probability; XGBoost takes its log-odds in single precision, and so away from 0 and 1
+        # the base score is stored as a probability; its log-odds are taken in single precision, so away from 0 and 1
         share = np.clip(start, LEAST_SHARE, np.float32(1.0) - LEAST_SHARE)
         return np.asarray(-np.log(np.float32(1.0) / share - np.float32(1.0)).astype(np.float64))
     return np.broadcast_to(start.astype(np.float64), (int(numbers["num_class"]),)).copy()
@@ -107,7 +107,7 @@ def _table(learner: dict[str, Any], model: dict[str, Any], version: list[int]) -
 def _declared(stored: dict[str, Any], name: str) -> tuple[Category, ...]:
     if "offsets" not in stored:
         return tuple(stored["values"])
-    # XGBoost 3.2 takes the numbers of characters for those of bytes, and so cuts what needs more than one for each
+    # XGBoost 3.2 records as many bytes as there are characters, and so cuts categories with longer characters
     if any(value & 128 for value in stored["values"]):
         raise ValueError(
             f"estimator has column {name!r} with categories that are not plain ASCII, which XGBoost records cut short; "
@@ -161,6 +161,6 @@ def _linked(trees: list[dict[str, Any]], factors: F64, n_categories: NDArray[np.
         value=condition.astype(np.float64) * np.repeat(factors, sizes),
         gain=joined("loss_changes", np.float64),
         weight=joined("sum_hessian", np.float64),
-        count=np.zeros(len(left), dtype=np.int64),  # it counts hessians, not rows
+        count=np.zeros(len(left), dtype=np.int64),  # XGBoost sums hessians, and records no rows
         codes=codes,
     )

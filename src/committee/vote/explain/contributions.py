@@ -276,7 +276,7 @@ def _refuse_abstentions(committee: Committee) -> None:
 def shap_explanation(learner: Any, X: Any, output: str | None = None, background: Any = None) -> Any:
     """Contributions of a fitted learner as a ``shap.Explanation``; interventional if `background` is given.
 
-    Values have the shape ``(n, p)``, of two classes those to the second, or ``(n, p, K)`` of K > 2 outputs.
+    Values are ``(n, p)``, for two classes those of the second, or ``(n, p, K)`` for more classes or several outputs.
     """
     require_package("shap", "an explanation for shap's pictures", "contributions() has its numbers as an array")
     import shap

@@ -11,7 +11,7 @@ better than the best constant. A split's term belongs to the feature it splits o
 variance of its linear score F = a + sum_c b_c d_c is: column c accounts for b_c Cov(d_c, F), and these add up to
 Var(F). A feature whose sum comes out below zero, which only cancels others, counts as zero.
 
-Everything needed for it is left by the fit of a tree; it costs one pass over the rows of the leaves.
+The fit of a tree leaves all that these terms need, except for one pass over the rows of the leaves.
 """
 
 from __future__ import annotations

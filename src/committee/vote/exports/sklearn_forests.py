@@ -106,7 +106,7 @@ def _forest_of(grown: list[Any], classes: NDArray[Any]) -> Any:
     if len(grown) == 1:
         made = grown[0]
     else:
-        for tree in grown:  # as a forest's own trees, they name the numbers of the classes
+        for tree in grown:  # the trees of a forest have class numbers for labels
             tree.classes_, tree.n_classes_ = np.arange(len(classes), dtype=np.float64), len(classes)
         made = RandomForestClassifier(n_estimators=len(grown))
         made.estimators_, made.estimator_ = grown, DecisionTreeClassifier()
@@ -194,7 +194,7 @@ def _leaves_below(n_nodes: int, levels: Levels) -> F64:
 
 
 def _impurity(levels: Levels, gain: F64, weight: F64) -> F64:
-    # weighted, it decreases by the gain of each split: importances are shares of gain
+    # the weighted impurity decreases by the gain of each split: importances are shares of gain
     worth = np.zeros(len(gain))
     for level, child in reversed(levels):
         worth[level] = worth[child] + worth[child + 1] + gain[level]

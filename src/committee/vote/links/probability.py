@@ -27,8 +27,8 @@ class Link(NamedParameters, ABC):
     """Base class of links.
 
     Each row of `probability` sums to 1, and its first largest entry is the class that the scores elect (two classes: F
-    > 0; else the first largest F). Where rounding hides the winner, its probability is increased by one unit in the
-    last place.
+    > 0; else the first largest F). Where rounding hides the winner, its probability becomes the next number above
+    the largest.
     """
 
     def probability(self, F: ArrayLike, total: float | None = None) -> Scores:
