@@ -402,6 +402,14 @@ def test_values_that_do_not_fit_the_categories_are_refused(values: Any) -> None:
         TableSchema(NUMBERED.names, NUMBERED.categories, values=values)
 
 
+def test_many_numbers_are_stored_as_base64_of_their_bits() -> None:
+    numbers = CategoryValues(tuple(np.random.default_rng(0).normal(size=50).tolist()), 0.1, "mean")
+    stored = numbers.to_json()
+    assert type(stored["values"]) is str and CategoryValues.from_json(stored) == numbers
+    assert CategoryValues.from_json(stored | {"values": list(numbers.values)}) == numbers  # as earlier files
+    assert CategoryValues((0.0, 1.0), 0.5, "mean").to_json()["values"] == [0.0, 1.0]
+
+
 def test_a_float64_array_is_passed_through() -> None:
     X = np.arange(12.0).reshape(4, 3)
     schema = TableSchema.learn(X)
@@ -441,6 +449,7 @@ NUMBERS: dict[str, Any] = {"values": [1.0], "unknown": 0.5, "of": "mean"}
 MALFORMED_VALUES: list[Any] = [
     *([], None, [None], {"0": None}, [[1.0]], [{"values": [1.0], "unknown": 0.5}]),
     *([NUMBERS | {"values": each}] for each in ([1.0, 2.0], [math.nan], [True], [10**400], ["1"], 1.0)),
+    *([NUMBERS | {"values": each}] for each in ("AAAAAAAA+H8=", "AAAA", "!", "")),
     *([NUMBERS | each] for each in ({"unknown": None}, {"of": 3})),
 ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,18 +53,29 @@ class CategoryValues:
         return np.where(missing, np.nan, self._table[place])
 
     def to_json(self) -> dict[str, Any]:
-        return {"values": list(self.values), "unknown": self.unknown, "of": self.of}
+        packed = base64.b64encode(np.array(self.values, dtype="<f8").tobytes()).decode()
+        numbers = packed if len(packed) + 2 < len(json.dumps(self.values)) else list(self.values)
+        return {"values": numbers, "unknown": self.unknown, "of": self.of}
 
     @classmethod
     def from_json(cls, stored: Any) -> CategoryValues:
         if not isinstance(stored, dict) or set(stored) != {"values", "unknown", "of"}:
             raise ValueError("category values must be an object with 'values', 'unknown' and 'of', and nothing else")
         values, unknown, of = stored["values"], stored["unknown"], stored["of"]
+        if isinstance(values, str):
+            values = _unpacked(values)
         if not isinstance(values, list) or not all(_is_number(each) for each in [*values, unknown]):
             raise ValueError("'values' of category values must be finite numbers, and 'unknown' a finite number")
         if not isinstance(of, str):
             raise ValueError(f"'of' of category values must be text, got {of!r}")
         return cls(tuple(float(each) for each in values), float(unknown), of)
+
+
+def _unpacked(packed: str) -> Any:
+    try:
+        return np.frombuffer(base64.b64decode(packed, validate=True), dtype="<f8").tolist()
+    except ValueError:
+        return None
 
 
 def _is_number(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,16 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 _TWO_MORE = 1000
 """Bytes that two more arrays take in a file, with a margin."""
+
+
+def header_bytes(document: Document) -> int:
+    """Bytes of a part of a document in the header of a file, where quotes and backslashes are escaped.
+
+    >>> header_bytes({"name": "é"})
+    23
+    """
+    text = json.dumps(document, separators=(",", ":"))
+    return len(text) + text.count('"') + text.count("\\")
 
 
 def to_single(numbers: NDArray[np.float64]) -> NDArray[Any]:
@@ -186,9 +197,11 @@ def _read_names(document: Document, n_features: int) -> NDArray[Any]:
 
 
 def _read_table(document: Document, n_features: int, names: NDArray[Any] | None) -> TableSchema | None:
-    if field(document, "table", dict, None) is None:
+    if isinstance(document.get("table"), TableSchema):  # that of an earlier member
+        table: TableSchema = document["table"]
+    elif field(document, "table", dict, None) is None:
         return None
-    if "derived" in document["table"]:
+    elif "derived" in document["table"]:
         from committee.data.derived.derived_table import read_schema  # few models have derived columns
 
         table = read_schema(document["table"])

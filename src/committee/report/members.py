@@ -31,6 +31,8 @@ IN_MEMBERS_GRID = frozenset(
 )
 """Stored figures of the candidates that `members_grid` and `left_out_grid` show."""
 
+_SHOWN_SHARE = 0.05
+"""Share of the members' bytes from which those of the columns' names, categories and texts have a line."""
 MOST_CLASSES, MOST_ROWS = 20, 12
 """Classes and rows that tables show."""
 
@@ -61,6 +63,8 @@ def members_grid(model: Any) -> Grid:
         if one["left_out"] is None
     ]
     n = len(rows)
+    if rows and (own := model.committee_.column_bytes) > _SHOWN_SHARE * model.members_["file_bytes"].sum():
+        rows += [("(columns)", *(BLANK, BLANK, BLANK, BLANK, BLANK, BLANK), byte_text(own), BLANK)]
     columns = (
         *("member", "weight", "fits", f"CV {_loss_name(model)}", "vote without", "fit time (s)", "nodes"),
         *("in the file", "predict time (µs/row)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pkgutil import resolve_name
@@ -14,7 +15,7 @@ from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64
 from committee.data.table_schema import TableSchema
 from committee.data.typed_json import field
-from committee.files.documents import Arrays, Document, Tensors
+from committee.files.documents import Arrays, Document, Tensors, header_bytes
 from committee.files.kinds import COMMITTEES, MAX_DEPTH
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.protocol import VoteKind, VoterIndex
@@ -108,15 +109,35 @@ class MemberCommittees:
                 yield one.answer_of(encoded.by(one), n_threads)
 
     def to_document(self, tensors: Tensors) -> Document:
-        members = [one.to_document(tensors.member(number)) for number, one in enumerate(self.members)]
+        members, first = list[Document](), dict[str, int]()
+        for number, one in enumerate(self.members):
+            described = one.to_document(tensors.member(number))
+            if described["table"] is not None:  # equal ones are stored once
+                place = first.setdefault(json.dumps(described["table"]), number)
+                described["table"] = described["table"] if place == number else place
+            members.append(described)
         return {"kind": "members", "members": members}
+
+    @property
+    def file_bytes(self) -> list[int]:
+        """Bytes of each member in a model file, which holds equal tables once."""
+        tables, sizes = set[str](), []
+        for one in self.members:
+            table = {} if one.table is None else one.table.to_json()
+            sizes.append(one.file_bytes - (header_bytes(table) if (text := json.dumps(table)) in tables else 0))
+            tables.add(text)
+        return sizes
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> MemberCommittees:
         if tensors.depth >= MAX_DEPTH:
             raise ValueError(f"committees are nested more than {MAX_DEPTH} deep")
-        members = []
+        members: list[Any] = []
         for number, described in enumerate(field(document, "members", list)):
+            if type(described) is dict and type(place := described.get("table")) is int:
+                if not 0 <= place < number or members[place].table is None:
+                    raise ValueError(f"member {number} has the table of member {place}, which is none before it")
+                described = described | {"table": members[place].table}
             name = field(described, "class", str) if type(described) is dict else None
             if name not in COMMITTEES:
                 raise ValueError(f"member {number} is not a committee")

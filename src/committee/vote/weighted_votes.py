@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -109,17 +108,25 @@ class WeightedVotes(Storable, ABC):
     @property
     def _size(self) -> str:
         # in representations of ensembles of ensembles, which are the large ones
-        return f", {byte_text(self.nbytes)}" if isinstance(getattr(self.voters, "members", None), tuple) else ""
+        return (
+            f", {byte_text(self.nbytes)} in memory" if isinstance(getattr(self.voters, "members", None), tuple) else ""
+        )
 
     @cached_property
     def file_bytes(self) -> int:
         """Size of its model file in bytes, to about 1 %; ``TypeError`` if a file cannot hold the voters."""
-        from committee.files.documents import Tensors
+        from committee.files.documents import Tensors, header_bytes
 
         arrays: dict[str, NDArray[Any]] = {}
-        document = json.dumps(self.to_document(Tensors(arrays)), separators=(",", ":"))
-        header = sum(len(name) + _ENTRY for name in arrays) + len(document) + document.count('"')  # quotes are escaped
+        header = header_bytes(self.to_document(Tensors(arrays))) + sum(len(name) + _ENTRY for name in arrays)
         return header + sum(array.nbytes for array in arrays.values())
+
+    @property
+    def column_bytes(self) -> int:
+        """Bytes of the model file that hold names, categories and texts of the columns, and the classes."""
+        from committee.files.documents import header_bytes
+
+        return header_bytes(self._header.to_document())
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -406,18 +413,21 @@ class WeightedVotes(Storable, ABC):
 
     def to_document(self, tensors: Tensors) -> Document:
         """Write the committee to a model file."""
+        votes = self.votes_to_document(tensors)
+        return {"class": type(self).__name__, **self._header.to_document(), **votes}
+
+    @property
+    def _header(self) -> Header:
         from committee.files.documents import Header
 
-        votes = self.votes_to_document(tensors)
         source = None if self.table is None else self.table.source
         names = getattr(self.voters, "names", None) if source is None else source.names
-        header = Header(
+        return Header(
             self.voters.n_features or 0 if source is None else source.n_features,
             None if names is None else np.array(names, dtype=object),
             getattr(self, "classes", None),
             self.table,
         )
-        return {"class": type(self).__name__, **header.to_document(), **votes}
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:

@@ -8,6 +8,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import committee
+from committee.files.store import read_contents
+from committee.vote.committee import RegressionCommittee
+from committee.vote.links.mean import Identity
+from committee.vote.members import MemberCommittees
 from tests.crafted_files import craft, forget, lose, put, refused, swap, tell
 from tests.small_portfolio import use_small_members
 from tests.subjects import assert_same_bits, noisy_scores, numbers
@@ -87,6 +91,9 @@ def test_crafted_figures_of_those_left_out_are_refused(name, figures, tmp_path, 
         (tell("voters", "members", 1, "class", value="RegressionCommittee"), "member|classes|link"),
         (forget("voters", "members", 2), "weights are not 3 finite"),
         (tell("voters", "members", 2, "classes", "values", value=[0, 1, 7]), "members have different classes"),
+        (tell("voters", "members", 1, "table", value=1), "member 1 has the table of member 1, which is none before it"),
+        (tell("voters", "members", 1, "table", value=-1), "member 1 has the table of member -1"),
+        (tell("voters", "members", 1, "table", value=True), "'table' is a bool"),
     ],
 )
 def test_crafted_files_are_refused(change, message, tmp_path):
@@ -102,6 +109,24 @@ def test_losses_that_no_fit_takes_are_refused(value, message, tmp_path):
     assert committee.load(tmp_path / "model").number_loss.name == "huber"
     change = tell("params", "loss", value=value)
     refused(tmp_path / "model", craft((tmp_path / "model").read_bytes(), change), message)
+
+
+def test_equal_tables_of_members_are_stored_once(tmp_path):
+    X, y = noisy_scores()
+    X = X.copy()
+    X[:, 0] = np.arange(len(X)) % 23  # target statistics, which differ between folds
+    fits = [
+        committee.TreeRegressor(max_depth=k, categorical_features=[0]).fit(X[k % 2 :], y[k % 2 :]) for k in range(1, 5)
+    ]
+    voters = MemberCommittees([one.committee_ for one in fits])
+    model = RegressionCommittee(voters, np.full(4, 0.25), Identity())
+    model.save(tmp_path / "model")
+    stored = read_contents(tmp_path / "model")[0]["model"]["voters"]["members"]
+    assert [one["table"] for one in stored[2:]] == [0, 1] and stored[0]["table"] != stored[1]["table"]
+    twin = committee.load(tmp_path / "model")
+    assert [one.table for one in twin.voters.members] == [one.table for one in voters.members]
+    assert_array_equal(twin.predict(X), model.predict(X))
+    assert model.column_bytes + sum(voters.file_bytes) == pytest.approx(model.file_bytes, rel=0.1)
 
 
 def test_members_of_other_columns_are_refused(tmp_path):

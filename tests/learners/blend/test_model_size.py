@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from committee import CommitteeRegressor, load
+from committee import CommitteeClassifier, CommitteeRegressor, load
 from committee.learners.blend.members import Member
 from committee.learners.blend.model_size import OWN_BYTES, OWN_SHARE, MemberParts, SizeLimit, default_size
 from committee.learners.blend.weights import WeightedVote
+from committee.report.members import members_grid
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
 from committee.voters.forest import Forest
@@ -132,6 +134,28 @@ def test_sizes_that_are_none_and_those_that_fit_nothing_are_refused(kind):
         kind(**FAST | {"max_size": 10}).fit(X, y)
     with pytest.raises(ValueError, match="The 'max_size' parameter"):
         kind(**FAST | {"max_size": 0}).fit(X, y)
+
+
+def texts(n: int = 120) -> tuple[pl.DataFrame, Any]:
+    """Columns of words that resemble each other, as text with components."""
+    r = np.random.default_rng(0)
+    words = [f"{a}{b}" for a in ("étage", "cour", "rue", "mer") for b in ("", "s", "ine", "ette")]
+    columns = {f"c{k}": [" ".join(r.choice(words, 4)) for _ in range(n)] for k in range(2)}
+    return pl.DataFrame(columns | {"x": np.arange(n) * 0.5}), np.array([text < "d" for text in columns["c0"]])
+
+
+def test_the_announced_size_is_that_of_the_file_with_its_texts(tmp_path):
+    X, y = texts()
+    model = CommitteeClassifier(**FAST).fit(X, y)
+    model.save(tmp_path / "m")
+    size, announced = (tmp_path / "m").stat().st_size, model.committee_.file_bytes
+    assert announced == pytest.approx(size, rel=0.05)
+    columns = model.committee_.column_bytes
+    assert columns > 0.5 * size  # which the default limit does not count, and another does
+    assert model.members_["file_bytes"].sum() + columns == pytest.approx(size, rel=0.05)
+    assert members_grid(model).rows[-1][0] == "(columns)"
+    with pytest.raises(ValueError, match=r"smallest part of '\w+' takes .* of it for categories and texts of columns"):
+        CommitteeClassifier(**FAST | {"max_size": 0.9 * columns}).fit(X, y)
 
 
 def test_default_sizes_follow_rows_and_classes():

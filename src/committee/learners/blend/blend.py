@@ -25,6 +25,7 @@ from committee.data.table_schema import TableSchema
 from committee.data.text import is_unicode, parse_bytes, suggest_names
 from committee.data.typed_json import field
 from committee.data.user_warnings import warn_user
+from committee.files.documents import header_bytes
 from committee.learners.bagging.out_of_bag import Reserve
 from committee.learners.bagging.subsamples import scatter_rows
 from committee.learners.base import shared_parameters as shared
@@ -159,7 +160,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         stay, but as many as vote on an out-of-bag row; then members whose gain is within a standard error are left out,
         the least gain per byte first; then the others keep about the same share of their fits and trees. "auto": 1 MB
         per 3,000 rows of the fit, from 1 to 15 MB; a fifth per row if the effort is "fast", four times as much if it
-        is "best"; and K / 2 times as much for K classes. None: any.""",
+        is "best"; and K / 2 times as much for K classes, besides names, categories and texts of the columns. None:
+        any.""",
         Interval(Real, 0.0, None, closed="neither"),
         str,
         None,
@@ -491,7 +493,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         if self.max_size is None:
             return None
         if self.max_size != "auto":
-            return SizeLimit(parse_bytes(self.max_size, "max_size"))
+            columns = header_bytes({"names": self.table_.names, "table": self.table_.to_json()})
+            return SizeLimit(parse_bytes(self.max_size, "max_size"), columns=columns)
         n_classes = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1
         return SizeLimit(default_size(self.effort, len(rows), n_classes), given=False)
 

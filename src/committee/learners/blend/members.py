@@ -98,7 +98,8 @@ def members_table(model: Any) -> pl.DataFrame:
     polars DataFrame
         ``member``, its name; ``weight`` in the vote, 0 of those left out; ``fits`` and ``nodes`` that vote; its
         ``loss`` alone on held-out rows; ``gain``, the rise of the vote's loss without it; ``seconds`` of its training;
-        ``nbytes`` in memory and ``file_bytes`` in a model file, without the file's header; ``predict_us``,
+        ``nbytes`` in memory and ``file_bytes`` in a model file, which also has the names, categories and texts of the
+        columns (``committee_.column_bytes``; ``committee_.file_bytes`` is the whole); ``predict_us``,
         microseconds per predicted row; ``left_out``, the reason why it is not a member. Null where there is none. Empty
         for a model of one class.
     """
@@ -139,7 +140,7 @@ def members_table(model: Any) -> pl.DataFrame:
         "seconds": np.append(model.member_seconds_, getattr(model, "left_out_seconds_", unknown)),
         "nodes": of_members([one.n_nodes for one in fits]),
         "nbytes": of_members([one.nbytes for one in fits]),
-        "file_bytes": of_members([one.file_bytes for one in fits]),
+        "file_bytes": of_members(model.committee_.voters.file_bytes),
         "predict_us": np.append(times, unknown),
         "left_out": [None] * len(model.member_names_) + [*model.left_out_.values()],
     }

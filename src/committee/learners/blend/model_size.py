@@ -22,7 +22,7 @@ ROWS_OF_A_MEGABYTE: dict[Effort, float] = {"fast": 15_000, "default": 3000, "bes
 """Training rows for each megabyte of the default limit."""
 LEAST_SIZE, MOST_ROWS = 1e6, 45_000
 """Least default limit in bytes, and the rows from which it does not rise."""
-OWN_BYTES, OWN_SHARE = 4000.0, 1.02
+OWN_BYTES, OWN_SHARE = 4200.0, 1.02
 """Bytes of a file besides those of its members, and their size in the file by that in files of their own."""
 OUT_OF_BAG = math.exp(-1.0)
 """Share of a forest's trees that vote on an out-of-bag row."""
@@ -113,11 +113,13 @@ class SizeLimit:
 
     size: float
     given: bool = True
+    columns: float = 0.0
+    """Bytes of the names, categories and texts of the columns, which a given limit counts and a default does not."""
 
     @property
     def most(self) -> float:
-        """Bytes that the members may take; the vote has a table and names of its own."""
-        return (self.size - OWN_BYTES) / OWN_SHARE
+        """Bytes that the members may take."""
+        return (self.size - OWN_BYTES - (self.columns if self.given else 0.0)) / OWN_SHARE
 
     def fitting(self, members: Sequence[Member]) -> list[Member]:
         """Members of which one part fits, or all of them if there is none."""
@@ -127,10 +129,12 @@ class SizeLimit:
         """Raise ``ValueError`` if no part of any member fits into a given limit."""
         least = [self._least(one) for one in members]
         if self.given and least and min(least) > self.most:
-            needed = byte_text(OWN_SHARE * min(least) + OWN_BYTES)
+            needed = byte_text(OWN_SHARE * min(least) + OWN_BYTES + self.columns)
+            columns = f", {byte_text(self.columns)} of it for categories and texts of columns, which may be left out"
             raise ValueError(
                 f"max_size={byte_text(self.size)} leaves no member room: a file with the smallest part of "
-                f"{members[int(np.argmin(least))].name!r} takes {needed}. Give that much."
+                f"{members[int(np.argmin(least))].name!r} takes {needed}"
+                f"{columns if self.columns > OWN_BYTES else ''}. Give that much."
             )
 
     def _least(self, member: Member) -> float:
