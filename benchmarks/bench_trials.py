@@ -1,4 +1,4 @@
-"""Gradient boosting with and without trials of its trees and draws, beside LightGBM, on tables of both halves.
+"""Gradient boosting with and without trials of its rounds, trees and draws, beside LightGBM, on both halves of tables.
 
 ``python -m benchmarks.bench_trials`` reads the tables of the folder that COMMITTEE_DATA names, but `madelon`, which
 takes minutes, and makes tables of rules: all combinations of the levels of eight categories, whose class is a rule of
@@ -34,7 +34,7 @@ def with_trials(numbers: bool, categorical: NDArray[np.bool_], seed: int, **sett
 
 def without_trials(numbers: bool, categorical: NDArray[np.bool_], seed: int) -> Any:
     draws = {} if numbers else {"subsample": 0.7, "max_features": 0.5}
-    return with_trials(numbers, categorical, seed, max_leaf_nodes=15, **draws)
+    return with_trials(numbers, categorical, seed, n_estimators=200, max_leaf_nodes=15, **draws)
 
 
 MODELS = {"trials": with_trials, "trials of the step alone": without_trials, "LightGBM": BOOSTERS["LightGBM"]}
@@ -68,7 +68,7 @@ def cells(tables: Iterator[Problem]) -> Iterator[dict[str, Any]]:
 
 
 def measure(findings: Findings, quick: bool) -> None:
-    """Gradient boosting with and without trials of its trees and draws."""
+    """Gradient boosting with and without trials of its rounds, trees and draws."""
     folder = os.environ.get("COMMITTEE_DATA")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

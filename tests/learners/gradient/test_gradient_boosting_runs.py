@@ -15,13 +15,16 @@ from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.trials import (
     ERRORS,
+    FEWEST_ROUNDS,
     LARGEST_RATE,
     MORE_ROWS,
+    MOST_ROUNDS,
     TRIAL_RATE,
     TRIAL_ROUNDS,
     WITHOUT_TRIALS,
     RoundSettings,
     TrialResult,
+    most_trial_rounds,
 )
 from tests.gradient_cases import SMALL, answer, both, data, learner, table
 from tests.subjects import assert_same_bits
@@ -303,6 +306,41 @@ def test_a_warm_start_keeps_the_rate(kind):
     model.set_params(n_estimators=20).fit(X, y)
     assert model.learning_rate_ == rate
     assert_array_equal(model.committee_.weights, rate)
+
+
+@pytest.mark.parametrize(("best", "rounds"), [(5, 200), (75, 360), (150, 720), (400, 1000)])
+def test_rounds_are_as_many_as_the_best_total_step_takes(best, rounds):
+    settings, curve = RoundSettings(15, 1.0, 0), np.r_[np.arange(best, 0.0, -1.0), 0.0].tolist()
+    result = TrialResult(settings, curve, np.zeros(1), np.ones(1))
+    assert result.most_rounds() == rounds
+    assert_allclose(result.learning_rate(rounds) * rounds, MORE_ROWS * TRIAL_RATE * best)
+
+
+@pytest.mark.parametrize(("n", "most"), [(None, 150), (1, 10), (48, 50), (100, 75), (200, 75), (300, 112), (1000, 150)])
+def test_rounds_of_trials(n, most):
+    assert most_trial_rounds(n) == most
+
+
+def test_rounds_of_the_table():
+    X, y = factorial()
+    model = GradientBoostingClassifier(random_state=0, warm_start=True, max_leaf_nodes=7).fit(X[:300], y[:300])
+    assert model.n_estimators_ == len(model.committee_.weights) > 200
+    assert_allclose(model.learning_rate_, 0.1, rtol=0.01)
+    assert model.fit(X[:300], y[:300]).n_estimators_ == len(model.committee_.weights)  # nothing is added
+
+
+@pytest.mark.parametrize(("settings", "rounds"), [({}, FEWEST_ROUNDS), ({"early_stopping": True}, MOST_ROUNDS)])
+def test_rounds_without_trials(settings, rounds):
+    X, y = data("classes", 40)
+    shape = {
+        "max_leaf_nodes": 2,
+        "n_iter_no_change": 2000,
+        "learning_rate": 1e-4,
+        "subsample": 1.0,
+        "max_features": None,
+    }
+    model = GradientBoostingClassifier(random_state=0, **shape | settings).fit(X, y)
+    assert model.n_estimators_ == rounds
 
 
 def factorial(seed=0):

@@ -65,7 +65,7 @@ def run_rounds(
 class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     """Base of the boosters with early stopping; a subclass defines a round and the fitted attributes."""
 
-    n_estimators: int
+    n_estimators: Any
     _one_blas_thread = False
     """True if rounds solve many small systems of equations, for which one BLAS thread is faster than several."""
     _tol_is_of_training = False
@@ -175,7 +175,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
 
             tasks.begin()
             with one_blas_thread() if self._one_blas_thread else nullcontext():
-                run_rounds(run, self.n_estimators, tasks, fitted, list(followed.values()))
+                run_rounds(run, self._most_rounds(run), tasks, fitted, list(followed.values()))
                 if stopping is not None:
                     self._after_stopping(run, held_out, stopping.best)
             results = fitted()
@@ -261,7 +261,12 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         return rows, held_out.encode_levels_with(self.table_)
 
     def _most_tasks(self, X: Any) -> int | None:
-        return self.n_estimators
+        most: int = self.n_estimators
+        return most
+
+    def _most_rounds(self, run: Any) -> int:
+        most: int = self.n_estimators
+        return most
 
     @abstractmethod
     def _run(self, rows: Any, random: np.random.RandomState) -> BoostingRun:

@@ -23,10 +23,12 @@ from committee.learners.base.row_sampling import Fold
 from committee.learners.blend.losses import fits_means
 from committee.learners.blend.members import Candidate, Effort, LeftOut
 from committee.learners.gradient.gradient_boosting import (
+    GradientBoosting,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
 from committee.learners.gradient.growth import most_leaves
+from committee.learners.gradient.trials import FEWEST_ROUNDS, MOST_ROUNDS
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 from committee.objectives.losses import Loss, Squared
 
@@ -269,7 +271,8 @@ class FitMemory:
         if issubclass(learner, (GradientBoostingClassifier, GradientBoostingRegressor)):
             leaves = settings["max_leaf_nodes"]
             leaves = most_leaves(n) if leaves == "auto" else leaves
-            trees = settings["n_estimators"] * (K if K > 2 else 1)
+            rounds = settings["n_estimators"]
+            trees = (MOST_ROUNDS if rounds == "auto" else rounds) * (K if K > 2 else 1)
             nodes = trees * min(2.0 * leaves, 2.0 * n / settings["min_samples_leaf"])
             lines = issubclass(learner, GradientBoostingRegressor) and settings["leaf"] != "constant"
             kept = nodes * (190.0 if lines else 60.0)
@@ -293,10 +296,11 @@ class FitMemory:
         return max(most, kept + self.n * 8.0 * len(candidates) * (2.0 * self.n_scores + 4.0))
 
     def within(self, limit: float, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:
-        """Candidates that fit into a memory limit, some with smaller draws, and the others.
+        """Candidates that fit into a memory limit, some with smaller draws or fewer rounds, and the others.
 
-        As many stay as fit with the smallest draws, without those that need the most; then draws are enlarged, those of
-        the first candidate first. ``ValueError`` if none fits, with the least limit that leaves one.
+        As many stay as fit with the smallest draws and fewest rounds, without those that need the most; then draws are
+        enlarged and rounds chosen by trials again, those of the first candidate first. ``ValueError`` if none fits,
+        with the least limit that leaves one.
         """
         if not candidates or self.peak(candidates) <= limit:
             return list(candidates), []
@@ -323,6 +327,8 @@ class FitMemory:
 
         if fits(whole):
             return whole
+        if issubclass(whole.learner, GradientBoosting):
+            return chosen[k]
         few, many = LEAST_DRAWN, self._drawn(whole)
         while many - few > max(1, few // 100):
             middle = (few + many) // 2
@@ -334,6 +340,8 @@ class FitMemory:
         return round(share * self.n) if isinstance(share, float) else min(share or self.n, self.n)
 
     def _smallest(self, candidate: Candidate) -> Candidate:
+        if issubclass(candidate.learner, GradientBoosting):
+            return replace(candidate, parameters={"n_estimators": FEWEST_ROUNDS} | candidate.parameters)
         if "max_samples" not in candidate.learner.declared_parameters or self._drawn(candidate) <= LEAST_DRAWN:
             return candidate
         return _with(candidate, max_samples=LEAST_DRAWN)

@@ -22,6 +22,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.early_stopping import NO_GROUP, EarlyStopping
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import (
+    COUNT,
     FRACTION,
     NOT_NEGATIVE,
     POSITIVE,
@@ -33,26 +34,22 @@ from committee.learners.base.parameters import (
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.base.warm_start import WarmStart
 from committee.learners.gradient import constraints
-from committee.learners.gradient.growth import drawn_feature_weights, gradient_grower
+from committee.learners.gradient.gradient_fit import GradientFit
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit
-from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.offset_predictions import OffsetClassifier, OffsetRegressor
 from committee.learners.gradient.refit import LeafRefitting
-from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory, ScoredRows
-from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
-from committee.learners.gradient.target import LossBoosting, Target, refits, scores_after
+from committee.learners.gradient.rounds import GradientRun
+from committee.learners.gradient.target import LossBoosting, Target, refits
 from committee.learners.gradient.trials import (
     FEATURES_OF_NODE,
+    FEWEST_ROUNDS,
+    MOST_ROUNDS,
+    RATE_OF_AUTO,
     ROWS_OF_ROUND,
-    WITHOUT_TRIALS,
-    RoundSettings,
-    results_of_trials,
-    rows_of_trials,
     table_of_trials,
 )
 from committee.learners.gradient.validation import PartedRows, binned_loss
 from committee.objectives.losses import (
-    Derivatives,
     Loss,
     LossChoice,
     Quantile,
@@ -60,7 +57,6 @@ from committee.objectives.losses import (
     classification_loss,
     regression_loss,
 )
-from committee.objectives.losses.base import PlainGradient
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.linear_leaves import LinearLeaves
 
@@ -103,14 +99,22 @@ class GradientBoosting(WarmStart, LeafRefitting):
         """`random_state`, or a seed drawn from it: a warm start holds the same rows out as the fit before it.""", "int"
     )
 
-    n_estimators: int = shared.n_estimators(200, "early stopping ends the run, or a round changes nothing")
+    n_estimators: int | Literal["auto"] = parameter(
+        "auto",
+        f"""Most rounds; fewer when early stopping ends the run, or a round changes nothing. "auto": {FEWEST_ROUNDS}, or
+        up to {MOST_ROUNDS} where the total step that the trials of `learning_rate` find takes more rounds of
+        {RATE_OF_AUTO}; with early stopping and without trials {MOST_ROUNDS}.""",
+        COUNT,
+        StrOptions({"auto"}),
+    )
     _: KW_ONLY
     learning_rate: float | Literal["auto"] = parameter(
         "auto",
         """Factor of every step, in (0, 10]; smaller steps need more rounds. "auto": one or two short runs with large
         steps, each on three of four parts of the rows, find the total step of least loss on the other part, and
-        `n_estimators` rounds share it; 0.1 with early stopping or line search, and for a loss without value. Such
-        trials also choose the "auto" of `max_leaf_nodes`, `subsample` and `max_features`.""",
+        `n_estimators` rounds share it; 0.1 if early stopping holds out a `validation_fraction`, with line search, and
+        for a loss without value. Such trials also choose the "auto" of `n_estimators`, `max_leaf_nodes`, `subsample`
+        and `max_features`.""",
         Interval(Real, 0.0, 10.0, closed="right"),
     )
     max_leaf_nodes: int | Literal["auto"] | None = parameter(
@@ -223,8 +227,10 @@ class GradientBoosting(WarmStart, LeafRefitting):
     def _draws_rows(self) -> bool:
         return self.subsample == "auto" or self.subsample < 1.0 or self.learning_rate == "auto" or self.early_stopping
 
-    def _most_tasks(self, X: Any) -> int:
+    def _most_tasks(self, X: Any) -> int | None:
         earlier = self._earlier_committee()
+        if self.n_estimators == "auto":
+            return None if earlier is None else 0
         return self.n_estimators - (earlier.n_voters if earlier else 0)
 
     def _opened(self, tasks: FitTasks, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> Any:
@@ -244,66 +250,26 @@ class GradientBoosting(WarmStart, LeafRefitting):
     def _run(self, rows: Any, random: np.random.RandomState) -> GradientRun:
         parted = rows if isinstance(rows, PartedRows) else None
         rows = rows if parted is None else parted.rows
-        given, earlier, threads = self._chosen_loss(), self._earlier_committee(), n_threads(self.n_jobs)
-        loss = given if self.newton else PlainGradient(given)
-        whole = Target.of(loss, rows)
-        n_scores = whole.n_scores(self._n_classes)
-        monotone = self._directions(n_scores)
-        if rows.is_remote:
-            check_on_shards(loss, self)
-        line_fit = self._line_fit(rows, loss, monotone is not None)
-        if line_fit is not None:
-            rows.need_cells()
-        binned = rows.binned(self.table_, self.max_bins, threads)
-        seed = int(random.randint(2**31 - 1))
-        no_trials = self.learning_rate != "auto" or self.line_search or parted or earlier
-        trials = [] if no_trials or isinstance(given, Derivatives) else rows_of_trials(rows, seed, threads)
-        units = parted.units if parted else trials[0].units if trials else None
-        of_tree, settings = RoundSettings.of(self, rows, earlier)
-        weights = drawn_feature_weights(self, of_tree, settings.max_features)
+        fit = GradientFit(self, rows, parted, int(random.randint(2**31 - 1)), n_threads(self.n_jobs))
+        chosen = fit.chosen()
+        if fit.earlier is None or self.learning_rate != "auto":
+            self.learning_rate_ = chosen.learning_rate
+        if fit.earlier is None:
+            self.trials_ = table_of_trials(chosen.trials) if chosen.trials else None
+        self.max_leaf_nodes_, self.subsample_, self.max_features_ = astuple(chosen.settings)
+        run = fit.run(parted, self.learning_rate_, chosen.settings)
+        run.most_rounds = chosen.most
+        return run
 
-        def run(parted: PartedRows | None, rate: float, settings: RoundSettings) -> GradientRun:
-            nonlocal units
-            if units is None and settings.subsample < 1.0:
-                units = RowUnits.of(rows, seed, threads)
-            of_node, leaves = settings.max_features, settings.max_leaf_nodes
-            grower = gradient_grower(self, binned, n_scores, monotone, of_node, weights, leaves, threads)
-            target = whole if parted is None or not self.line_search else parted.weighted_target(loss)
-            if earlier is None:
-                intercept = (whole if parted is None else parted.training_target(loss)).best_constant(n_scores)
-            else:
-                intercept = self._earlier_intercept(earlier, loss, n_scores, lines=line_fit is not None)
-            training = None if parted is None else ~parted.held
-            drawn = None if training is None and settings.subsample == 1.0 else units
-            draws = Draws(seed, rows.X.shape[1], settings.subsample, of_tree, of_node > 0, drawn, training, weights)
-            search = None
-            scored: ScoredRows
-            if isinstance(binned.codes, ShardedCodes):
-                shards = binned.codes.shards(whole, grower.n_outputs)
-                scored = RowsOnShards(shards, binned.codes.new_run(), whole, grower, intercept, draws, line_fit)
-            else:
-                F = whole.first_scores(intercept)
-                if earlier is not None:
-                    scores_after(earlier.voters, earlier.weights, F, rows.cells, threads)
-                X = None if line_fit is None else rows.dense
-                scored = RowsInMemory(target, grower, F, binned, line_fit, X, threads)
-                if self.line_search:
-                    search = LineSearch(replace(target, loss=given), self._penalty, F, threads, newton=self.newton)
-            n_classes = self._n_classes or n_scores
-            return GradientRun(
-                target, scored, binned.bins, n_classes, intercept, earlier, self._shared_tree, draws, rate, search
-            )
+    def _most_rounds(self, run: Any) -> int:
+        most: int = run.most_rounds
+        return most
 
-        rate = WITHOUT_TRIALS if self.learning_rate == "auto" else self.learning_rate
-        if trials:
-            best, results = results_of_trials(trials, run, settings, *settings.others(self, rows))
-            settings, rate = best.settings, best.learning_rate(self.n_estimators)
-        if earlier is None or self.learning_rate != "auto":
-            self.learning_rate_ = rate
-        if earlier is None:
-            self.trials_ = table_of_trials(results) if trials else None
-        self.max_leaf_nodes_, self.subsample_, self.max_features_ = astuple(settings)
-        return run(parted, self.learning_rate_, settings)
+    @property
+    def n_estimators_(self) -> int:
+        """Number of rounds."""
+        n_rounds: int = self.committee_.n_voters
+        return n_rounds
 
     def _earlier_intercept(
         self, earlier: Committee | RegressionCommittee, loss: Loss, n_scores: int, *, lines: bool

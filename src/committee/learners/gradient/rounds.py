@@ -223,6 +223,7 @@ class GradientRun(BoostingRun):
     draws: Draws
     learning_rate: float
     search: LineSearch | None
+    most_rounds = 0
     _idle = False
 
     def __post_init__(self) -> None:

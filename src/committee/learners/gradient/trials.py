@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -17,10 +18,13 @@ from committee.learners.gradient.rounds import GradientRun
 from committee.learners.gradient.validation import PartedRows
 from committee.voters.growing import features_per_tree_and_node
 
-TRIAL_RATE, TRIAL_ROUNDS, PATIENCE = 0.4, 75, 10
+TRIAL_RATE, PATIENCE = 0.4, 10
+TRIAL_ROUNDS, FEW_TRIAL_ROUNDS = 150, 75  # with "auto" rounds, and with 200 rounds or fewer
 N_PARTS = 4  # A trial is trained on three of four parts of the rows, and evaluated on the other
 MORE_ROWS = 1.2  # factor of the total step, as the fit has a third more rows than the trials
 LARGEST_RATE = 0.5
+FEWEST_ROUNDS, MOST_ROUNDS = 200, 1000
+RATE_OF_AUTO = 0.1  # "auto" rounds are as many as make the rate this or less
 WITHOUT_TRIALS = 0.1  # rate where there are no trials: held-out rows end the run, or there are too few rows
 ERRORS = 2.0  # standard errors by which the held-out loss of other settings must be lower
 FEW_ROWS = 500  # fewer have no trials of more leaves
@@ -81,12 +85,33 @@ class TrialResult:
         mean = float(self.weights @ difference / total)
         return mean, float(np.sqrt(self.weights @ (difference - mean) ** 2) / total)
 
-    def learning_rate(self, n_estimators: int) -> float:
-        """Rate of a fit of `n_estimators` rounds with the best total step.
+    @property
+    def total_step(self) -> float:
+        """Best sum of the learning rates of all rounds of a fit.
 
         Boosting with small steps depends on the rounds T and the rate a almost only through the total step a T.
         """
-        return min(LARGEST_RATE, MORE_ROWS * TRIAL_RATE * self.rounds / n_estimators)
+        return MORE_ROWS * TRIAL_RATE * self.rounds
+
+    def most_rounds(self) -> int:
+        """Number of rounds where it is "auto"."""
+        return min(MOST_ROUNDS, max(FEWEST_ROUNDS, round(self.total_step / RATE_OF_AUTO)))
+
+    def learning_rate(self, n_estimators: int) -> float:
+        return min(LARGEST_RATE, self.total_step / n_estimators)
+
+
+def most_trial_rounds(n_estimators: int | None) -> int:
+    """Return the most rounds of a trial for a fit of `n_estimators` rounds; None: "auto".
+
+    Where the best total step takes many rounds, few of them would take steps that are too large.
+    """
+    if n_estimators is None:
+        return TRIAL_ROUNDS
+    largest = math.ceil(LARGEST_RATE * n_estimators / (MORE_ROWS * TRIAL_RATE))  # more lead to the same rate
+    return min(
+        TRIAL_ROUNDS, max(FEW_TRIAL_ROUNDS, n_estimators * FEW_TRIAL_ROUNDS // FEWEST_ROUNDS), max(largest, PATIENCE)
+    )
 
 
 def rows_of_trials(rows: Rows | TargetRows, seed: int, n_threads: int) -> list[PartedRows]:
@@ -98,9 +123,9 @@ def rows_of_trials(rows: Rows | TargetRows, seed: int, n_threads: int) -> list[P
 
 
 def tried(
-    parted: list[PartedRows], trial: Trial, settings: RoundSettings, rival: TrialResult | None = None
+    parted: list[PartedRows], trial: Trial, most: int, settings: RoundSettings, rival: TrialResult | None = None
 ) -> TrialResult:
-    """Return the held-out losses of settings; each run holds out another part of the rows.
+    """Return the held-out losses of at most so many rounds; each run holds out another part of the rows.
 
     The runs end early if their least loss is not below that of a rival after as many rounds, `PATIENCE` or more.
     """
@@ -120,7 +145,7 @@ def tried(
     stopping = EarlyStopping(loss_after, PATIENCE)
     stopping.first = 0
     stopping.follow(0)
-    for t in range(1, TRIAL_ROUNDS + 1):
+    for t in range(1, most + 1):
         going = [run for run in runs if run.has_next()]
         for run in going:
             run.advance()
@@ -132,19 +157,24 @@ def tried(
 
 
 def results_of_trials(
-    parted: list[PartedRows], trial: Trial, first: RoundSettings, without_draws: RoundSettings, more_leaves: bool
+    parted: list[PartedRows],
+    trial: Trial,
+    most: int,
+    first: RoundSettings,
+    without_draws: RoundSettings,
+    more_leaves: bool,
 ) -> tuple[TrialResult, list[TrialResult]]:
     """Return the result of the chosen settings, and all results in the order of trial.
 
     Settings give way to others that gain twice the standard error of the gain: the first to those `without_draws`, and,
     if `more_leaves`, these to the same with twice as many leaves and one.
     """
-    best = tried(parted, trial, first)
+    best = tried(parted, trial, most, first)
     results = [best]
 
     def gains(settings: RoundSettings) -> bool:
         nonlocal best
-        results.append(tried(parted, trial, settings, best))
+        results.append(tried(parted, trial, most, settings, best))
         gain, error = results[-1].gain_on(best)
         if is_better := gain > ERRORS * error:
             best = results[-1]

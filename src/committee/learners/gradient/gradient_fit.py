@@ -1,0 +1,137 @@
+"""One fit of a gradient booster: what its trials and its rounds share, and the settings that the trials choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from committee.learners.base.row_sampling import RowUnits
+from committee.learners.gradient.growth import drawn_feature_weights, gradient_grower
+from committee.learners.gradient.line_search import LineSearch
+from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory, ScoredRows
+from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
+from committee.learners.gradient.target import Target, scores_after
+from committee.learners.gradient.trials import (
+    FEWEST_ROUNDS,
+    MOST_ROUNDS,
+    WITHOUT_TRIALS,
+    RoundSettings,
+    TrialResult,
+    most_trial_rounds,
+    results_of_trials,
+    rows_of_trials,
+)
+from committee.learners.gradient.validation import PartedRows
+from committee.objectives.losses import Derivatives
+from committee.objectives.losses.base import PlainGradient
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRounds:
+    """How a fit runs: number of rounds, learning rate, settings of a round, and the trials that chose them."""
+
+    most: int
+    learning_rate: float
+    settings: RoundSettings
+    trials: list[TrialResult]
+
+
+@dataclass(eq=False)
+class GradientFit:
+    """A table with its target and bins, from which runs of a learner begin.
+
+    `parted` are the same rows if some are held out for early stopping.
+    """
+
+    learner: Any
+    rows: Any
+    parted: PartedRows | None
+    seed: int
+    n_threads: int
+
+    def __post_init__(self) -> None:
+        learner, rows = self.learner, self.rows
+        self.earlier = learner._earlier_committee()
+        self.given = learner._chosen_loss()
+        self.loss = self.given if learner.newton else PlainGradient(self.given)
+        self.target = Target.of(self.loss, rows)
+        self.n_scores = self.target.n_scores(learner._n_classes)
+        self.monotone = learner._directions(self.n_scores)
+        if rows.is_remote:
+            check_on_shards(self.loss, learner)
+        self.line_fit = learner._line_fit(rows, self.loss, self.monotone is not None)
+        if self.line_fit is not None:
+            rows.need_cells()
+        self.binned = rows.binned(learner.table_, learner.max_bins, self.n_threads)
+        self.units = None if self.parted is None else self.parted.units
+        self.of_tree, self.settings = RoundSettings.of(learner, rows, self.earlier)
+        self.weights = drawn_feature_weights(learner, self.of_tree, self.settings.max_features)
+
+    def chosen(self) -> ChosenRounds:
+        """Settings that the learner names, and for "auto" those of the trials, if there are any."""
+        learner, given = self.learner, self.learner.n_estimators
+        rate = WITHOUT_TRIALS if learner.learning_rate == "auto" else learner.learning_rate
+        parts = self._rows_of_trials()
+        if not parts:
+            if given == "auto" and self.earlier is not None:
+                given = self.earlier.n_voters
+            elif given == "auto":
+                given = MOST_ROUNDS if learner.early_stopping else FEWEST_ROUNDS
+            return ChosenRounds(given, rate, self.settings, [])
+        most = None if given == "auto" else int(given)
+        others = self.settings.others(learner, self.rows)
+        best, results = results_of_trials(parts, self.run, most_trial_rounds(most), self.settings, *others)
+        most = best.most_rounds() if most is None else most
+        return ChosenRounds(most, best.learning_rate(most), best.settings, results)
+
+    def _rows_of_trials(self) -> list[PartedRows]:
+        learner = self.learner
+        hindered = learner.line_search or self.parted or self.earlier or isinstance(self.given, Derivatives)
+        if learner.learning_rate != "auto" or hindered:
+            return []
+        parts = rows_of_trials(self.rows, self.seed, self.n_threads)
+        if parts:
+            self.units = parts[0].units
+        return parts
+
+    def run(self, parted: PartedRows | None, rate: float, settings: RoundSettings) -> GradientRun:
+        """Begin a run, on all rows or on those that are not held out."""
+        learner, rows, whole, binned, threads = self.learner, self.rows, self.target, self.binned, self.n_threads
+        if self.units is None and settings.subsample < 1.0:
+            self.units = RowUnits.of(rows, self.seed, threads)
+        of_node, leaves = settings.max_features, settings.max_leaf_nodes
+        grower = gradient_grower(learner, binned, self.n_scores, self.monotone, of_node, self.weights, leaves, threads)
+        if self.earlier is None:
+            trained = whole if parted is None else parted.training_target(self.loss)
+            intercept = trained.best_constant(self.n_scores)
+        else:
+            lines = self.line_fit is not None
+            intercept = learner._earlier_intercept(self.earlier, self.loss, self.n_scores, lines=lines)
+        training = None if parted is None else ~parted.held
+        units = None if training is None and settings.subsample == 1.0 else self.units
+        draws = Draws(
+            *(self.seed, rows.X.shape[1], settings.subsample, self.of_tree),
+            by_node=of_node > 0,
+            units=units,
+            training=training,
+            feature_weights=self.weights,
+        )
+        target, search = whole, None
+        scored: ScoredRows
+        if isinstance(binned.codes, ShardedCodes):
+            shards = binned.codes.shards(whole, grower.n_outputs)
+            scored = RowsOnShards(shards, binned.codes.new_run(), whole, grower, intercept, draws, self.line_fit)
+        else:
+            F = whole.first_scores(intercept)
+            if self.earlier is not None:
+                scores_after(self.earlier.voters, self.earlier.weights, F, rows.cells, threads)
+            if learner.line_search:
+                target = whole if parted is None else parted.weighted_target(self.loss)
+                loss = replace(target, loss=self.given)
+                search = LineSearch(loss, learner._penalty, F, threads, newton=learner.newton)
+            X = None if self.line_fit is None else rows.dense
+            scored = RowsInMemory(target, grower, F, binned, self.line_fit, X, threads)
+        return GradientRun(
+            *(target, scored, binned.bins, learner._n_classes or self.n_scores, intercept, self.earlier),
+            *(learner._shared_tree, draws, rate, search),
+        )
