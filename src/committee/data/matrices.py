@@ -215,7 +215,6 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
 
 
 def reject_path(X: Any) -> None:
-    """Raise if a table is a path."""
     if isinstance(X, str | os.PathLike):
         path = os.fspath(X)
         raise TypeError(f"X is a path, not a table; pass committee.scan({path!r})")

@@ -30,7 +30,6 @@ class Offsets:
         return _with_offset(rows, checked_offset(self.training, len(kept))[kept])
 
     def of_validation(self, rows: R) -> R:
-        """Return validation rows with their offsets."""
         if (self.training is None) != (self.validation is None):
             missing = "offset_val" if self.validation is None else "offset"
             raise ValueError(f"offset and offset_val go together, and {missing} is missing; zeros are an offset, too.")

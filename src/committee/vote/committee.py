@@ -149,7 +149,6 @@ class Committee(WeightedVotes):
 
     @classmethod
     def read_header(cls, document: Document) -> Header:
-        """Read the columns and classes of a document."""
         from committee.files.documents import Header, read_classes
 
         return Header.from_document(document, read_classes)
@@ -434,7 +433,6 @@ class RegressionCommittee(WeightedVotes):
 
     @classmethod
     def read_header(cls, document: Document) -> Header:
-        """Read the columns of a document."""
         from committee.files.documents import Header
 
         return Header.from_document(document, None)

@@ -446,7 +446,6 @@ def predict_numbers(member: Any, X: F64) -> F64:
 
 
 def pickled_bytes(estimators: Sequence[Any]) -> int:
-    """Size of pickled estimators in bytes."""
     buffers: list[pickle.PickleBuffer] = []
     stream = pickle.dumps(estimators, protocol=5, buffer_callback=buffers.append)
     return len(stream) + sum(buffer.raw().nbytes for buffer in buffers)

@@ -212,7 +212,6 @@ class Forest(FlatTrees):
 
     @cached_property
     def trees(self) -> _core.Trees:
-        """Native trees."""
         return _core.Trees(*self.walk_arrays)
 
     def __getstate__(self) -> dict[str, Any]:

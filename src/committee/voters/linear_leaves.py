@@ -54,7 +54,6 @@ class LeafLines:
         return replace(self, slope=self.slope * unit)
 
     def take(self, nodes: NDArray[np.int64]) -> LeafLines:
-        """Lines of selected nodes."""
         sizes = np.diff(self.start)[nodes]
         lines = positions(self.start[nodes], sizes)
         return LeafLines(
@@ -180,7 +179,6 @@ class LinearLeaves:
 
     @cached_property
     def trees(self) -> _core.LineTrees:
-        """Native trees."""
         assert self.forest.value is not None
         return _core.LineTrees(*self.forest.walk_arrays, self.forest.value, *self.lines.arrays, self.trees_per_voter)
 

@@ -45,7 +45,6 @@ class LeafRows:
         return np.add.reduceat(values, self.start[:-1], axis=0)
 
     def repeat_by_leaf(self, of_leaf: NDArray[Value]) -> NDArray[Value]:
-        """Repeat the value of each leaf for each of its rows."""
         return np.repeat(of_leaf, np.diff(self.start), axis=0)
 
     def centre(self, D: F64, w: F64) -> F64:
@@ -66,7 +65,6 @@ class TrainingRecord:
     risk_decrease: F64  # (T, p): decrease of each tree's mean training risk by feature, in nats
 
     def take(self, models: NDArray[np.integer], trees: NDArray[np.integer]) -> TrainingRecord:
-        """Record of selected leaf models and trees."""
         return TrainingRecord(self.mass[models], self.centre[models], self.risk_decrease[trees])
 
     @classmethod
@@ -160,7 +158,6 @@ class ModelForest(UnitSpread):
 
     @cached_property
     def trees(self) -> _core.LeafModelTrees:
-        """Native trees."""
         return _core.LeafModelTrees(*self.forest.walk_arrays, self.model, self.intercept, self.coefficient)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -362,7 +359,6 @@ class LinearScores(ModelForest):
         return {**super()._fields(document, tensors), "cap": field(document, "cap", float)}
 
     def check(self) -> None:
-        """Check all values and the cap."""
         super().check()
         if not (math.isfinite(self.cap) and self.cap > 0):
             raise ValueError(f"cap is {self.cap}; it must be finite and above zero.")

@@ -197,7 +197,6 @@ class OracleVoters(OwnTables):
 
 
 def read_seed(document: Document) -> int:
-    """Read the seed of a document."""
     seed: int = field(document, "seed", int)
     if not 0 <= seed < 2**63:
         raise ValueError(f"seed is {seed}; it must lie in [0, 2**63)")

@@ -95,18 +95,15 @@ class Rounds:
         self.forest.check()
 
     def to_document(self, tensors: Tensors) -> Document:
-        """Write the rounds into a model file."""
         trees = self.forest.to_document(tensors.part("trees"))
         return {"kind": "rounds", "n_outputs": int(self.n_outputs), "trees": trees}
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Rounds:
-        """Read what `to_document` wrote, trusting no value."""
         trees = read_forest(field(document, "trees", dict), tensors.part("trees"), "value", "rounds")
         rounds = cls(trees, field(document, "n_outputs", int))
         rounds.check()
         return rounds
 
     def check_columns(self, table: TableSchema | None) -> None:
-        """Refuse splits that do not suit the columns; see `Forest.check_columns`."""
         self.forest.check_columns(table)

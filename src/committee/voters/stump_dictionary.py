@@ -37,7 +37,6 @@ class Stumps:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Stumps]) -> Stumps:
-        """Join collections of stumps."""
         left: list[NDArray[np.bool_] | None] = []
         for part in parts:
             left += [None] * len(part) if part.left is None else list(part.left)
@@ -114,7 +113,6 @@ class StumpDictionary:
         subsets: bool = False,
         n_threads: int = 1,
     ) -> StumpDictionary:
-        """Dictionary of a binned table with row weights."""
         cells = _core.Cells(binned.codes, binned.bins.n_bins, n_threads)
         weight = cells.sums(weights)
         count = weight if (weights == 1.0).all() else cells.sums(np.ones(len(weights)))
@@ -273,7 +271,6 @@ class StumpDictionary:
         return adds
 
     def take(self, index: Index) -> Stumps:
-        """Select stumps."""
         chosen = np.asarray(index, dtype=np.intp)
         stumps = self.stumps
         return Stumps(stumps.feature[chosen], stumps.bin[chosen], stumps.missing[chosen])

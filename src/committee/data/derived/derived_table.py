@@ -118,7 +118,6 @@ class DerivedTable(TableSchema):
 
     @classmethod
     def of(cls, given: TableSchema, derived: Sequence[Derived], left_out: Sequence[int] = ()) -> Self:
-        """Return the schema of a table with derived columns."""
         kept = [j for j in range(given.n_features) if j not in left_out]
         more_names = [name for one in derived for name in one.names(given.column(one.column))]
         own = {each.name: getattr(given, each.name) for each in fields(TableSchema)}

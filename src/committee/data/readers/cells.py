@@ -83,7 +83,6 @@ def are_missing_marks(texts: pl.Series) -> pl.Series:
 
 
 def mark_counts(texts: pl.Series, marked: pl.Series) -> Counter[str]:
-    """Count the marks of a column."""
     return Counter(dict(texts.filter(marked).value_counts(sort=True).iter_rows()))
 
 
@@ -226,7 +225,6 @@ def format_base(form: str) -> str:
 
 
 def with_sign(base: str, sign: str) -> str:
-    """Return a number format with a sign."""
     return f"{base} {sign}".rstrip()
 
 

@@ -163,7 +163,6 @@ def table_file(path: str | os.PathLike[str]) -> TableFile:
 
 
 def check_ending(path: Path) -> None:
-    """Raise for an unknown ending."""
     name = path.name.lower()
     inner = name.removesuffix(".gz")
     ending = ending_of(inner)
@@ -233,7 +232,6 @@ def read_unpacked(file: TableFile, opened: BinaryIO, longest_line: int | None = 
 
 
 def long_line_message(file: TableFile) -> str:
-    """Return the error message for a line that is too long."""
     return f"{file} has a line of more than {MAX_LINE:,} characters, which is no row of a table; correct it"
 
 

@@ -198,7 +198,6 @@ def _errors(file: TableFile) -> Iterator[None]:
 
 
 def first_error_line(error: BaseException) -> str:
-    """Return the first line of an error's message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 

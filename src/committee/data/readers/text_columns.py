@@ -134,7 +134,6 @@ def grouping_point_columns(written: pl.DataFrame, decimal: str | None, forms: Ma
 
 
 def plain_numbers_note(names: Sequence[str]) -> str:
-    """Return a note on columns of text that are plain numbers."""
     shown = quoted(names)
     return f"text that holds numbers alone is read as numbers: {shown}; --categorical takes columns for categories"
 
@@ -183,7 +182,6 @@ def restore_digit_codes(
 
 
 def digit_codes_note(columns: list[pl.Series]) -> str:
-    """Return a note on columns of codes."""
     padded = {column.name: column.filter(column.str.contains(r"^\s*0\d").fill_null(False))[0] for column in columns}
     shown = ", ".join(f"{name!r} (such as {cell!r})" for name, cell in padded.items())
     return f"codes with zeros in front are kept as text, as categories: {shown}"

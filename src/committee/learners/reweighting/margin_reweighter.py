@@ -387,7 +387,6 @@ levels of all trees, whole trees, whole voters."""
 
 
 def level_function(name: str) -> Callable[..., Any]:
-    """Return the function that prunes at a level of `LEVELS`."""
     if name not in LEVELS:
         raise ValueError(f"level={name!r} is unknown; choose {', '.join(map(repr, LEVELS))}.")
     return LEVELS[name]

@@ -37,7 +37,6 @@ RowLoss: TypeAlias = Callable[[Any, F64], F64]
 
 
 def finite_mean(values: F64, weight: F64) -> float:
-    """Return the weighted mean of the finite values."""
     there = np.isfinite(values)
     return float(np.average(values[there], weights=weight[there]))
 
@@ -255,12 +254,10 @@ def brier_score(y: Index, probability: F64) -> F64:
 
 
 def squared_error(y: F64, predicted: F64) -> F64:
-    """Return the squared error of each row."""
     return np.asarray((predicted - y) ** 2)
 
 
 def absolute_error(y: F64, predicted: F64) -> F64:
-    """Return the absolute error of each row."""
     return np.asarray(np.abs(predicted - y))
 
 

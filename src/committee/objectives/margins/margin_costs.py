@@ -317,7 +317,6 @@ class Doom(Objective):
 
 
 def project_on_simplex(point: F64) -> F64:
-    """Return the nearest point of the simplex."""
     decreasing = np.sort(point)[::-1]
     over = (np.cumsum(decreasing) - 1.0) / np.arange(1, len(point) + 1)
     last = int(np.flatnonzero(decreasing > over)[-1])

@@ -62,5 +62,4 @@ def check_tolerance(tol: float) -> None:
 
 
 def is_finite_number(value: object) -> bool:
-    """Return True for a finite number."""
     return is_number(value) and math.isfinite(value)

@@ -58,7 +58,6 @@ class Tandem(Objective):
 
 
 def tandem_bound(pairs: PairLosses, rho: F64, ln_prior: float, delta: float) -> float:
-    """Return the tandem bound of weights rho."""
     return 4.0 * tandem_complexity(pairs, rho, ln_prior, delta).above(tandem_loss(pairs, rho))
 
 

@@ -121,7 +121,6 @@ class NodeLists:
         return len(self.feature) - 1
 
     def split(self, node: int, feature: int, threshold: float, left: int, right: int, missing_left: bool) -> None:
-        """Make a node an inner node."""
         self.feature[node], self.threshold[node], self.missing_left[node] = feature, threshold, missing_left
         self.left[node], self.right[node] = left, right
 

@@ -114,7 +114,6 @@ def regression_parts_of(estimator: Any) -> RegressionParts:
 
 
 def no_adapter(estimator: Any) -> TypeError:
-    """Error for an estimator without an adapter."""
     known = ", ".join(kind.__name__ for kind in (*ADAPTERS, *BOOSTING))
     return TypeError(
         f"estimator is a {type(estimator).__name__}, for which there is no adapter. Supported are {known}, "

@@ -50,14 +50,12 @@ class ColumnMap:
     refuses_unknown: bool = False  # unknown categories are an error
 
     def then(self, step: Monotone) -> ColumnMap:
-        """Append a step."""
         if self.values is None:
             return replace(self, steps=(*self.steps, step), missing=_of_one(step, self.missing))
         missing, unknown = (_of_one(step, number) for number in (self.missing, self.unknown))
         return replace(self, values=step(self.values), missing=missing, unknown=unknown)
 
     def imputed(self, value: Any) -> ColumnMap:
-        """Replace missing values."""
         if self.values is not None:
             values = np.where(np.isnan(self.values), value, self.values)
             missing, unknown = (value if np.isnan(number) else number for number in (self.missing, self.unknown))

@@ -93,7 +93,6 @@ class ScoreTrees:
         return float((most + np.abs(self.intercept)).max())
 
     def scaled(self, factor: float) -> ScoreTrees:
-        """Multiply all scores by a factor."""
         return replace(self, value=self.value * factor, intercept=self.intercept * factor)
 
     def signed(self) -> ScoreTrees:
@@ -135,7 +134,6 @@ class ScoreTrees:
 
     @property
     def split_columns(self) -> NDArray[np.int32]:
-        """Columns with splits."""
         return np.asarray(np.unique(self.forest.feature[self.forest.feature >= 0]))
 
 

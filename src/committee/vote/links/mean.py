@@ -101,5 +101,4 @@ MEAN_LINKS: dict[str, type[MeanLink]] = {link.name: link for link in (Identity, 
 
 
 def from_json(stored: object) -> MeanLink:
-    """Read a mean link."""
     return read_named_parameters(stored, MEAN_LINKS, "mean link")
