@@ -103,6 +103,15 @@ def test_a_committee_of_numbers(table, tmp_path):
     assert "CV RMSE" in (tmp_path / "page.html").read_text("utf-8")
 
 
+def test_a_limit_of_the_file(table, tmp_path, monkeypatch):
+    use_small_members(monkeypatch)
+    path = tmp_path / "m.safetensors"
+    given = ("fit", table, "-t", "label", "--effort", "fast", "--drop", "price,spoilt", "-o", path)
+    succeed(*given, "--max-size", "9 kB", "--no-row-digests", "-p", "cv=2")
+    model = load(path)
+    assert model.max_size == "9 kB" and model.committee_.file_bytes < 9000.0 and path.stat().st_size <= 9500
+
+
 def test_nothing_is_kept_without_a_file(table, tmp_path):
     before = sorted(tmp_path.iterdir())
     result = succeed("fit", table, "-t", "label", "--effort", "fast", "--time-limit", 0.001, "--drop", "price,spoilt")
@@ -215,6 +224,8 @@ def test_refused(table):
         ("--time-limit is for the committee", *price, *tree, "--time-limit", 3),
         ("--memory-limit some is no amount of memory", *price, "--memory-limit", "some"),
         ("--memory-limit leaves no candidate room on 90 rows of", *price, "--memory-limit", "1 kB"),
+        ("--max-size is for the committee", *price, *tree, "--max-size", "1 MB"),
+        ("--max-size some is no amount of memory; give bytes, or text such as", *price, "--max-size", "some"),
         ("--effort 'some' is unknown", *price, "--effort", "some"),
         ("target 'spoilt' is missing in 1 of 90 rows (first in row 0)", "--drop", "label", "-t", "spoilt", "--strict"),
         ("adaboost predicts classes only; for numbers choose one of committee", *price, "-m", "adaboost"),

@@ -84,6 +84,13 @@ class FitOptions:
             " The committee samples fewer rows or tries fewer candidates."
         ),
     ] = None
+    max_size: Annotated[
+        str | None,
+        typer.Option(
+            help="Committee: most bytes of the model file besides row digests (33 kB), such as '3 MB'. Trees of a"
+            " forest, then members and parts of them are left out. Default: 1 MB per 3,000 rows, up to 15 MB."
+        ),
+    ] = None
     scratch: Scratch = None
     task: TaskOption = None
     parameter: Annotated[
@@ -310,7 +317,7 @@ def _learner(options: FitOptions, *, numbers: bool, in_chunks: bool) -> Any:
     set_parameters(learner, name, options.parameter or [])
     if learner.get_params().get("random_state", seed) is None:
         learner.set_params(random_state=seed)
-    of_committee: dict[str, Any] = {"effort": options.effort, "time_limit": options.time_limit}
+    of_committee: dict[str, Any] = {name: getattr(options, name) for name in ("effort", "time_limit", "max_size")}
     if name == "committee" or not in_chunks:
         of_committee["memory_limit"] = options.memory_limit
     for option, value in of_committee.items():

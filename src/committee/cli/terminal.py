@@ -32,9 +32,9 @@ PIPED_WIDTH = 100
 OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        *("delta", "effort", "folds", "level", "max_loss", "max_nodes", "max_voters", "memory_limit", "metric"),
+        *("delta", "effort", "folds", "level", "max_loss", "max_nodes", "max_size", "max_voters", "metric"),
         *("min_gain", "objective", "on", "quantile", "repeats", "scratch", "task", "threshold", "time"),
-        "time_limit",
+        *("memory_limit", "time_limit"),
     )
 } | {"categorical_features": "--categorical"}
 """Parameters of the library that have an option of their own; others are set by ``-p``."""

@@ -331,6 +331,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         return len(self._wanted())
 
     def _trained(self, rows: Any, counted: Mask, tasks: FitTasks) -> dict[str, Any]:
+        self._size_limit(rows)  # an invalid one is refused before the fits
         folds, n_dealt = self._folds(rows, counted, tasks)
         by_user = self._has_splitter or tasks.groups is not None
         n_scores = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1
