@@ -39,7 +39,7 @@ from committee.cli.terminal import (
     print_tables,
     with_options,
 )
-from committee.data.text import byte_text, pluralize
+from committee.data.text import byte_text, pluralize, quoted
 from committee.report.models import PEERS
 
 if TYPE_CHECKING:
@@ -255,6 +255,7 @@ def fit(
         print_notes(missing_marks_note(name, counts) for name, counts in rows.marks.items())
         print_notes(blanks_note(rows.blanks))
         print_notes(_text_notes(learner, table.kept))
+        print_notes(_note_on_dates(rows) if model == "committee" else ())
         store_formats(learner, rows.forms, rows.missing)
         learner.provenance_ = provenance
         if output is not None:
@@ -359,6 +360,15 @@ def _text_notes(learner: Any, kept: Sequence[str]) -> list[str]:
         for name in (() if learner.table_ is None else learner.table_.texts)
         if name not in kept
     ]
+
+
+def _note_on_dates(rows: TrainingTable) -> list[str]:
+    from committee.data.dates import kind_of_format
+
+    dates = [name for name, form in rows.forms.items() if kind_of_format(form) == "date"]
+    if rows.files is None or not dates:
+        return []
+    return [f"no month, weekday and hour of {quoted(dates, 4)}, as tables in chunks have none; read one file whole"]
 
 
 def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:

@@ -18,6 +18,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 import committee
+from committee import scan
 from committee.data.dates import SECONDS_PER_DAY
 from committee.data.derived.date_parts import PERIODS, DateEncoder, date_part, part_columns, part_text, varying_parts
 from tests.examples import examples
@@ -119,6 +120,7 @@ def test_a_column_without_any_date_has_no_parts():
     ("X", "error", "message"),
     [
         (np.zeros((2, 1)), TypeError, "ndarray, which has no columns of dates"),
+        (scan([SALES]), TypeError, "X is read in pieces, and a DateEncoder takes frames; fit it to a frame of some"),
         (pl.DataFrame({"n": [1, 2]}), ValueError, "'n' holds numbers, and a DateEncoder takes dates"),
         (pl.DataFrame({"t": [dt.time(1), None]}), ValueError, "'t' holds times of the day"),
     ],

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from committee.data.columns import Column, column_names, is_frame, open_frame, read_columns
+from committee.data.matrices import is_out_of_core
 from committee.data.named_calls import NamedCalls
 
 
@@ -18,6 +19,11 @@ class ColumnEncoder(NamedCalls, TransformerMixin, BaseEstimator):  # type: ignor
 
     def _columns(self, X: Any, *, reset: bool) -> list[Column]:
         """Read the columns; with `reset` their names and number are learned, else compared."""
+        if is_out_of_core(X):
+            raise TypeError(
+                f"X is read in pieces, and a {type(self).__name__} takes frames; fit it to a frame of some rows, and "
+                "give scan an object that yields (transform(piece), labels) for each piece"
+            )
         if not is_frame(X):
             kind = type(X).__name__
             raise TypeError(f"X is {kind}, which has no columns of {self._takes}; pass a frame (pandas, polars, Arrow)")

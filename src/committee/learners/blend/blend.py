@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.columns import DerivedColumns
-from committee.data.matrices import SparseMatrix
+from committee.data.matrices import SparseMatrix, is_out_of_core
 from committee.data.number_types import F64, Mask, check_array, check_range
 from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
@@ -191,7 +191,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         vary, with sines and cosines (see `DateEncoder`). "text": of columns of text with more than 30 different values
         that resemble each other, 45 numbers by words and runs of letters (see `TextEncoder`); a column of text whose
         values mostly differ is no category then. "auto": both. None: none. Contributions and importances of a column
-        include those of its derived columns. Tables in chunks have none.""",
+        include those of its derived columns. Tables in chunks have none with "auto"; others are refused.""",
     )
     keep_identifiers: bool | Sequence[str] = parameter(
         False,
@@ -241,8 +241,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         ------
         ValueError
             If rows or targets are invalid, no member can be trained, `memory_limit` leaves no candidate room, `groups`
-            are fewer than two or cannot be divided so that every fit has all classes, or the splits of `cv` share rows
-            or lack a class.
+            are fewer than two or cannot be divided so that every fit has all classes, the splits of `cv` share rows or
+            lack a class, or `derived_columns` names a kind and rows are read in pieces.
 
         Warns
         -----
@@ -250,6 +250,11 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             If `y` holds one class only, rows are too few for folds, many rows are copies of others, or the fit is
             interrupted and `on_interrupt` is "keep".
         """
+        if is_out_of_core(X) and self.derived_columns in ("dates", "text"):
+            raise ValueError(
+                f"derived_columns={self.derived_columns!r} needs a data frame, and X is read in pieces; encode each "
+                "piece by a DateEncoder or TextEncoder fitted to some rows, and leave derived_columns at 'auto'."
+            )
         with self._one_fit(X, y, sample_weight, checkpoint, groups=groups) as (tasks, rows):
             for name in (*OOF_ATTRIBUTES, *RESERVE_ATTRIBUTES):  # of an earlier fit
                 self.__dict__.pop(name, None)
