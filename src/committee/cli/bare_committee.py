@@ -50,7 +50,7 @@ class BareCommittee(BaseEstimator):
         return hasattr(self, "committee_")
 
     def fit(self, X: Any, y: Any) -> BareCommittee:
-        raise ValueError("the file holds a committee without the learner that trained it, which fit needs")
+        raise ValueError("the file holds a committee without the learner that trained it; fit that learner")
 
     def stored_values(self) -> Mapping[str, Any]:
         return {}

@@ -138,9 +138,10 @@ class ChunkFormats:
     def checked(
         self, target: str | None, table: TableOptions, marks: dict[str, Counter[str]] | None = None
     ) -> tuple[CheckedFiles, dict[str, str]]:
-        """Return the files to learn from, without rows that lack the target, and the cells with blanks of later rows.
+        """Return the files to learn from, without rows that lack `target`, and a dictionary of cells with blanks.
 
-        A pass over the files adds to the counts of common marks for missing cells in `marks`.
+        A pass over the files adds to it a cell for each column that has none in `blanks`, and to `marks` the counts of
+        common marks for missing cells.
         """
         stripped = StrippedFiles(self.pieces.source, self.blanks)
         how: dict[str, Any] = {"missing": table.form.missing, "dates": table.dates}

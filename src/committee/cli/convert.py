@@ -53,7 +53,7 @@ def convert(
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Convert a saved model of another library to a committee with the same predictions, for all commands.
+    """Convert a saved model of another library to a committee with the same predictions.
 
     Example: committee convert booster.json --classes no,yes -o booster.safetensors
     """
@@ -73,14 +73,15 @@ def _with_class_names(model: Any, names: tuple[str, ...]) -> Any:
     import numpy as np
 
     if hasattr(model, "committee_"):
-        raise ValueError("--classes is for models of other libraries; this model has class names, leave it out")
+        raise ValueError("--classes is for models of other libraries; leave it out")
     if not hasattr(model, "classes"):
         raise ValueError("--classes is for models of classes; this one predicts numbers, leave it out")
-    whole = all(name.lstrip("-").isdigit() for name in names)
+    whole = all(name.removeprefix("-").isdecimal() for name in names)
     labels: list[Any] = [int(name) for name in names] if whole else list(names)
-    for name, label in zip(names, labels, strict=True):
+    for label in labels:
         if labels.count(label) > 1:
-            raise ValueError(f"--classes has {name!r} {labels.count(label)} times; give each class a name of its own")
+            n = labels.count(label)
+            raise ValueError(f"--classes gives {n} classes the name {label!r}; give each a name of its own")
     if len(names) != model.n_classes:
         classes = pluralize(model.n_classes, "class", "classes")
         raise ValueError(f"--classes has {pluralize(len(names), 'name')}; the model has {classes}")

@@ -98,7 +98,7 @@ def store_formats(learner: Any, forms: Mapping[str, str], missing: Sequence[str]
 
 
 def copy_metadata(source: Any, model: Any) -> None:
-    """Copy the column formats and the provenance, without its score estimate, to a model derived from `source`."""
+    """Copy column formats, missing-value markers and the provenance, without its estimate, to a derived model."""
     if source.table_ is not None:
         store_formats(model, source.table_.forms, source.table_.missing)
     if (provenance := getattr(source, "provenance_", None)) is not None:
@@ -106,7 +106,7 @@ def copy_metadata(source: Any, model: Any) -> None:
 
 
 def check_writable(*paths: Path | None, read: Iterable[Path | None] = ()) -> None:
-    """Raise an error before the computation if an output path is not writable or is given twice."""
+    """Raise an error before the computation if an output is not writable, is given twice or is a file of `read`."""
     named = {os.path.realpath(path) for path in read if path is not None}
     for path in paths:
         if path is None:
@@ -217,8 +217,8 @@ def _arrow_writer(file: BinaryIO, *, parquet: bool) -> Iterator[Callable[[pl.Dat
         import pyarrow.parquet as pq
     except ImportError as error:
         raise ValueError(
-            "pyarrow, which writes predictions of several files as Parquet or Feather, is not installed; run: pip"
-            " install pyarrow, or write .csv"
+            "pyarrow, which writes predictions in chunks as Parquet or Feather, is not installed; run: pip install"
+            " pyarrow, or write .csv"
         ) from error
     writer: Any = None
 
@@ -259,7 +259,7 @@ def _can_be_chunked(file: Path) -> bool:
 
 
 def name_of_data(data: Sequence[Path]) -> str:
-    """Return the names of files without their folders.
+    """Return the name of the first file without its folder, and the number of the others.
 
     Examples
     --------

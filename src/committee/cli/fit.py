@@ -124,8 +124,8 @@ class FitOptions:
             "--conformal",
             metavar="ALPHA",
             help="Add prediction sets of classes, or intervals of numbers, that miss a share of about ALPHA of new"
-            " rows, such as 0.1. Scores come from out-of-bag or out-of-fold rows of the fit (committee, random_forest,"
-            " sbpmt, subagging), else from 5 more fits.",
+            " rows, such as 0.1. Calibrated on out-of-bag or out-of-fold rows of the fit (committee, random_forest,"
+            " sbpmt, subagging), else by 5 more fits.",
         ),
     ] = None
     checkpoint: Annotated[
@@ -274,7 +274,9 @@ def _read(data: list[Path], target: str, table: TrainingOptions, options: FitOpt
     if reads_in_chunks(data, memory_limit, scratch):
         for option in options.columns.named:
             if option != "--weight":
-                raise ValueError(f"{option} is for a table that is read whole; give one file, without --memory-limit")
+                raise ValueError(
+                    f"{option} is for a table that is read whole; give one file, without --memory-limit and --scratch"
+                )
         from committee.cli.training_chunks import RowNumbers, training_chunks
 
         bar = options.model_name != "committee"  # which has a bar of its own

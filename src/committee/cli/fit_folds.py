@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from committee.cli.training_table import TrainingTable
 
 FOLDS = 5
-"""Folds for the estimate of a single learner, and of a committee by groups or time."""
+"""Default number of folds: for the estimate of a single learner, and for a committee with --group or --time."""
 
 
 def folds_of_fit(columns: RowColumns, rows: TrainingTable, folds: int) -> Folds:
@@ -31,7 +31,7 @@ def folds_of_fit(columns: RowColumns, rows: TrainingTable, folds: int) -> Folds:
 
 
 def check_folds(columns: RowColumns, rows: TrainingTable, folds: int, *, of_classes: bool) -> list[Split]:
-    """Return the folds of groups or times, none for random folds; ``ValueError`` if there is no such division."""
+    """Return the folds of groups or times, an empty list for random folds; ``ValueError`` if rows cannot be divided."""
     if not (folds and (columns.group or columns.time)):
         return []
     codes = np.unique(rows.y, return_inverse=True)[1] if of_classes else np.zeros(len(rows.y), dtype=np.intp)
@@ -48,7 +48,7 @@ def dates_note(columns: RowColumns, rows: TrainingTable) -> list[str]:
 def committee_folds(learner: Any, columns: RowColumns, rows: TrainingTable, *, of_classes: bool) -> Iterator[None]:
     """Give a committee the folds of groups or times for a fit.
 
-    Afterwards `cv` is the number of folds again, as the numbers of rows belong to no model file.
+    Afterwards `cv` is the number of folds again, as model files do not store row numbers.
     """
     if not (columns.group or columns.time):
         yield

@@ -60,7 +60,9 @@ Drop = Annotated[
 Keep = Annotated[
     list[str] | None, typer.Option(metavar="A,B", help="Columns to learn from although they look like row identifiers.")
 ]
-Categorical = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns of numbers that are categories.")]
+Categorical = Annotated[
+    list[str] | None, typer.Option(metavar="A,B", help="Columns of numbers or text to learn as categories.")
+]
 TaskOption = Annotated[
     str | None,
     typer.Option(

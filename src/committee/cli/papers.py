@@ -18,7 +18,7 @@ from committee.papers.shared.options import DATA_VARIABLE, Names
 
 
 def papers_app(papers: Mapping[str, str]) -> typer.Typer:
-    """Return the group of commands that reproduce papers: modules by name."""
+    """Return the group of commands that reproduce papers; `papers` has their modules by name."""
     app = typer.Typer(
         add_completion=False,
         no_args_is_help=True,

@@ -50,11 +50,16 @@ class PruneOptions:
     max_voters: Annotated[int | None, typer.Option(help="Voters to keep, with --level voter.")] = None
     min_gain: Annotated[
         float | None,
-        typer.Option(help="Take the smallest model whose accuracy, or R2, is less than this below the best."),
+        typer.Option(
+            help="Take the smallest model whose accuracy, or R2, is less than this below the best; without --level"
+            " voter, standard errors are subtracted first."
+        ),
     ] = None
     max_loss: Annotated[
         float | None,
-        typer.Option(help="Take the smallest model that loses at most this much of --metric against the whole model."),
+        typer.Option(
+            help="Take the smallest model that loses, plus one standard error, at most this much of --metric."
+        ),
     ] = None
     metric: Annotated[
         str | None,
@@ -102,7 +107,9 @@ def prune(
     ],
     data: Annotated[
         Path | None,
-        typer.Argument(help="With a model: labelled rows to prune by, see --on. Not for a committee of ensembles."),
+        typer.Argument(
+            help="With a model: labelled rows to prune by, see --on. Committees of ensembles: only for --level voter."
+        ),
     ] = None,
     *,
     table: TrainingOptions,
@@ -110,6 +117,8 @@ def prune(
     debug: Debug = False,
 ) -> None:
     """Prune a fitted model, by default to a tenth of its nodes, and fit its leaf values anew.
+
+    A committee of ensembles keeps 0.33 of its nodes by default, and its leaf values.
 
     Out-of-bag rows need a model that stores its samples, such as a forest fitted with -p oob_score=True.
 

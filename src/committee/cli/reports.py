@@ -24,7 +24,6 @@ from committee.cli.options import (
     LabelColumn,
     LabelledOptions,
     ModelFile,
-    RowsAre,
     TableOptions,
     Threshold,
     check_choice,
@@ -73,7 +72,7 @@ class EvaluateOptions:
             return check_costs([float(each) for each in self.costs.split(",")])
         except ValueError as error:
             raise ValueError(
-                f"--costs {self.costs!r} must be two numbers of at least 0, not both 0: of a false alarm and of a miss,"
+                f"--costs {self.costs!r} must be two costs of at least 0, not both 0: of a false alarm and of a miss,"
                 " such as --costs 1,10"
             ) from error
 
@@ -94,7 +93,7 @@ def evaluate(
 ) -> None:
     """Evaluate a saved model on labelled rows.
 
-    Classes: accuracy and eight further metrics, confusion matrix, calibration. Numbers: RMSE, MAE and R2; for
+    Classes: accuracy and further metrics, confusion matrix, calibration. Numbers: RMSE, MAE and R2; for
     quantiles pinball loss and coverage.
 
     Example: committee evaluate model.safetensors new.csv --target price
@@ -155,7 +154,7 @@ def inspect(
     report: Annotated[Path | None, typer.Option(help="File of an HTML page with pictures.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Show parameters, size, voters, margins and most used features of a saved model."""
+    """Show parameters, size, voters and most used features of a saved model, and with --data its margins or errors."""
     with error_lines(debug, report):
         from committee.cli.labelled_rows import read_labelled_rows
         from committee.report.inspection import inspection
@@ -208,8 +207,8 @@ def explain(
 ) -> None:
     """Explain the prediction for one row by exact Shapley values of the columns.
 
-    They add up to the probability of the class (forests, committees of ensembles), to the score of the row (other
-    classifiers), or to the predicted number.
+    With the first line of the table they add up to the probability of the class (forests, committees of ensembles), to
+    the score of the row (other classifiers), or to the predicted number (its logarithm after a fit with a log link).
 
     Example: committee explain model.safetensors new.csv --row 3 --picture row3.svg
     """
@@ -288,7 +287,13 @@ class CertifyOptions:
     """Options of ``committee certify`` besides those of its tables."""
 
     target: LabelColumn = None
-    on: RowsAre = "validation"
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="validation|oob",
+            help="validation: rows not used in training; oob: training rows, each predicted by its out-of-bag voters.",
+        ),
+    ] = "validation"
     delta: Annotated[
         float,
         typer.Option(help="Probability that the bound fails; and, separately, that any bound of the table fails."),
@@ -363,7 +368,7 @@ def certify(
             raise ValueError(f"{model} cannot be certified: {error}") from error
         sentences = [*map(with_options, found.sentences(f" of {data}")), _baselines(found.headline, rows.y)]
         if found.test_error is not None:
-            sentences.append(f"The error on the further rows is {found.test_error:.4f}.")
+            sentences.append(f"The error on the rows of {options.test} is {found.test_error:.4f}.")
         print_sentences([*sentences, ""])
         print_tables([_bounds_table(found)])
 

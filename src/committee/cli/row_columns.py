@@ -112,8 +112,8 @@ class RowValues:
 def take_row_columns(
     frame: pl.DataFrame, columns: RowColumns, dropped: tuple[str, ...] = ()
 ) -> tuple[pl.DataFrame, RowValues]:
-    """Take groups and weights out of a table, and times in `dropped`; return the other columns, and the values."""
-    from committee.data.text import suggest_names
+    """Take groups and weights out of a table, and times if `dropped` names them; return the rest, and the values."""
+    from committee.data.text import pluralize, suggest_names
 
     for option, name in columns.named.items():
         if name not in frame.columns:
@@ -121,8 +121,8 @@ def take_row_columns(
         if (missing := int(frame[name].null_count())) and option != "--weight":
             row = int(frame[name].is_null().arg_max() or 0)
             raise ValueError(
-                f"{option} {name!r} is missing in {missing:,} rows, first in row {row:,}; fill it in, or leave these"
-                " rows out"
+                f"{option} {name!r} is missing in {pluralize(missing, 'row')}, first in row {row:,}; fill it in, or"
+                " drop these rows"
             )
     time = None if columns.time is None else frame[columns.time]
     if time is not None and not (time.dtype.is_numeric() or time.dtype.is_temporal()):

@@ -134,7 +134,7 @@ def note(text: str) -> None:
 
 
 def print_notes(texts: Iterable[str]) -> None:
-    """Print several notes, each once, and those of columns that are alike as one."""
+    """Print several notes, each once; three or more that differ only in names, values and numbers become one."""
     for text in merge_alike(texts):
         note(text)
 

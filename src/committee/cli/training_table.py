@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 class TrainingTable:
     """Features `X` (a frame, or chunks) and target `y` (n,), with metadata for the model.
 
-    `values` are the groups, times and weights of the rows.
-
     `rows` is a frame of all rows, or of the first ones of a table in chunks. `files` are the states of files in chunks
-    before the target was read. `marks` counts the marks for missing cells in the last pass over chunks. `blanks` has,
-    for columns without such cells in `rows`, a cell with blanks around it. `exposure` has one number per row.
+    before the target was read. `marks` counts the marks for missing cells in the last pass over chunks. `blanks` has a
+    cell with blanks around it for each column that has such cells, but none in `rows`. `exposure` has one number per
+    row. `values` are the groups, times and weights of the rows.
     """
 
     X: Any

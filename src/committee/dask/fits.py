@@ -123,7 +123,7 @@ def fit_members(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Clu
     """Fit an estimator on the client, and train its independent members on the workers."""
     y, sample_weight = gathered(y, cluster), gathered(sample_weight, cluster)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    fit_here = getattr(estimator, "fit_here", estimator.fit)  # of a learner with a name for clusters
+    fit_here = getattr(estimator, "fit_here", estimator.fit)  # the `fit` of a `DaskLearner` would call this again
     with members_from_executor(ClusterMembers(cluster)):
         fit_here(X, y, **weights, **options)
 

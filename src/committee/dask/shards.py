@@ -187,7 +187,7 @@ class ShardHomes:
         cluster.register(ShardHost())
 
     def open(self, numbers: Sequence[int]) -> dict[int, Any]:
-        """Place shards on workers, the least loaded first, and return the result of each task."""
+        """Place each shard on the least loaded worker, and return the result of each task."""
         waiting, results = list(numbers), {}
         futures: dict[int, tuple[str, Any]] = {}
         for number in waiting:
@@ -267,7 +267,7 @@ class ShardHomes:
 
 
 MOST_LOSSES = 10
-"""Times a message is sent again after lost workers before the fit fails."""
+"""Times a message is sent, each time losing workers, before the fit fails."""
 
 
 class ShardsOnWorkers(Shards):

@@ -49,7 +49,7 @@ class Tensors:
     """Arrays of a file, by the names that one part of its document gives them."""
 
     arrays: Arrays
-    """All arrays of the file. Reading removes them, so that those left over belong to nothing."""
+    """All arrays of the file. Reading a part removes its arrays; those left over belong to no part."""
     prefix: str = ""  # of this part's names in the file
     depth: int = 0  # number of learners that contain this part
 
@@ -165,7 +165,7 @@ def read_count(document: Document, name: str) -> int:
     """Return a number of columns or classes, from 1 to `MAX_FEATURES`."""
     number: int = field(document, name, int)
     if not 1 <= number <= MAX_FEATURES:
-        raise ValueError(f"{name} is {number}; it must be within 1 and {MAX_FEATURES}")
+        raise ValueError(f"{name} is {number}; it must be from 1 to {MAX_FEATURES}")
     return number
 
 
@@ -281,7 +281,7 @@ class Provenance:
     Raises
     ------
     ValueError
-        If a name is empty or too long, or a number is invalid.
+        If a name is too long, or a number or the number format is invalid.
 
     Examples
     --------
@@ -390,7 +390,7 @@ def _check_keys(document: Document, wanted: set[str]) -> None:
 def _check_name(what: str, text: Any, *, empty: bool = False) -> None:
     if type(text) is not str or len(text) > LONGEST or not (text or empty):
         found = f"{len(text)} characters" if isinstance(text, str) else type(text).__name__
-        raise ValueError(f"{what} is {found}; it must be a text of 1 to {LONGEST} characters")
+        raise ValueError(f"{what} is {found}; it must be a text of {0 if empty else 1} to {LONGEST} characters")
 
 
 def _check_rows(n: Any) -> None:

@@ -2,7 +2,7 @@
 
 A class that files hold defines ``to_document(tensors)``, which puts arrays into `Tensors` and returns a JSON object,
 and the class method ``from_document(document, tensors)``, which undoes that and raises ``ValueError`` for anything
-that the first cannot write. Its module is imported when a file first names it.
+that the first cannot write. The module of a class is imported when a file first names the class.
 """
 
 from __future__ import annotations

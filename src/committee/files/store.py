@@ -265,7 +265,7 @@ def write_contents(path: str | os.PathLike[str], text: str, arrays: Arrays) -> N
 
 
 def sort_metadata(content: bytes) -> bytes:
-    """Return the file with sorted metadata, which the library shuffles, so that equal models make equal files."""
+    """Return the file with its metadata sorted, which safetensors shuffles: equal models then have equal files."""
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
@@ -281,7 +281,7 @@ def parse_json(text: str, what: str) -> Document:
     try:
         parsed = json.loads(text, parse_constant=_refuse)
     except ValueError as error:
-        raise ValueError(f"its {what} is not JSON, so it is not a safetensors file or damaged ({error})") from error
+        raise ValueError(f"its {what} is not JSON: it is damaged, or not a safetensors file ({error})") from error
     if type(parsed) is not dict:
         raise ValueError(f"its {what} is not a JSON object")
     return parsed

@@ -96,7 +96,7 @@ def remove_unfinished(folder: Path) -> None:
 def _create_locked(folder: Path) -> tuple[Path, int]:
     while True:
         path = folder / f".committee-{secrets.token_hex(8)}.tmp"
-        # with the mode of new files the umask holds without being read, which is not thread-safe
+        # created with 0o666 the file gets the umask; to read the umask instead is not thread-safe
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         try:
             lock(handle)
@@ -158,7 +158,8 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
         where = str(parent or tempfile.gettempdir())
         raise OSError(
             error.errno,
-            f"no scratch folder can be made here ({error.strerror}); choose another by scan(..., scratch=...)",
+            f"no scratch folder can be made here ({error.strerror}); choose another by scan(..., scratch=...), or by"
+            " --scratch",
             where,
         ) from error
     try:

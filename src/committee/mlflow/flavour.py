@@ -34,7 +34,7 @@ ASKED: tuple[Asked, ...] = ("predict", "predict_proba", "decision_function")
 def save_model(
     model: Any, path: str | Path, *, mlflow_model: Any = None, predict_fn: Asked = "predict", **options: Any
 ) -> None:
-    """Save a fitted model as a folder that MLflow reads: `load_model`, and ``mlflow.pyfunc.load_model``.
+    """Save a fitted model as a folder that `load_model` and ``mlflow.pyfunc.load_model`` read.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _check(model: Any, predict_fn: str) -> None:
     if not hasattr(model, "save"):
         raise TypeError(
             f"model is a {type(model).__name__}, which is not a learner or committee of this library; "
-            "mlflow.sklearn.log_model takes others, and Committee.from_estimator makes committees of ensembles."
+            "mlflow.sklearn.log_model takes others, and Committee.from_estimator converts ensembles of other libraries."
         )
     if predict_fn not in ASKED:
         raise ValueError(f"predict_fn is {predict_fn!r}; it must be one of {', '.join(map(repr, ASKED))}.")

@@ -65,7 +65,7 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
         For parts without ONNX nodes: sampled paths, voters with random votes, members of other libraries without a
         committee, prediction sets and intervals.
     ValueError
-        If `inputs` or `dtype` is unknown.
+        If `inputs` or `dtype` is unknown, or a column has the name of an output.
 
     Examples
     --------

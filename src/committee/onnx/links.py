@@ -29,7 +29,7 @@ Curve: TypeAlias = Literal["logit", "probit"]
 _TERMS = 32
 """Degree of the Chebyshev series of the normal tail, exact to rounding."""
 _MIDDLE = 3.75
-"""Zero of the variable of that series."""
+"""Argument of the tail at which the variable of that series is 0."""
 
 
 def upper(curve: Curve, z: Value) -> Value:

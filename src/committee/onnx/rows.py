@@ -57,7 +57,7 @@ def text_columns(table: TableSchema | None) -> list[int]:
 
 
 def reject_derived(table: TableSchema | None) -> None:
-    """Raise ``TypeError`` for a table with derived columns or without identifiers, unlike ONNX inputs."""
+    """Raise ``TypeError`` for a table that derives columns or leaves out identifiers, for which there are no nodes."""
     if table is not None and table.source is not table:
         what = f"uses the derived column {table.explained[-1]!r}, which has no ONNX nodes"
         remedy = "fit with derived_columns=None"
@@ -152,7 +152,7 @@ def _looked_up(column: Value, levels: tuple[Category, ...], values: CategoryValu
             values_tensor=numbers,
             default_tensor=np.array([other]),
         )
-    else:  # older tables do not take doubles
+    else:  # an older LabelEncoder takes no doubles
         same = column.cast(np.float64).equals(keys_of_numbers[None]).cast(np.float64)
         codes = same @ numbers[:, None]
         found = (same.sum() > 0.0).where(codes, other).cast(np.dtype(graph.width).type)

@@ -89,7 +89,7 @@ def sampled_rows(X: Any, sample_weight: ArrayLike | None, most: int) -> tuple[An
     """Return at most `most` of the rows, evenly spaced, and their weights; rows of weight 0 are left out."""
     table = TableRows(X)
     if not hasattr(X, "__len__"):
-        raise TypeError(f"X is a {type(X).__name__}, whose rows have no number; give a table in memory, as X.collect()")
+        raise TypeError(f"X is a {type(X).__name__} of unknown length; give a table in memory, as X.collect()")
     if sample_weight is None:
         return table.taken(spread_rows(len(table), most)), None
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -111,8 +111,8 @@ def encoded_rows(model: Any, X: Any) -> F64:
 class Effect:
     """Partial dependence and accumulated local effects of one column.
 
-    `places` is the grid of column values: increasing numbers, or 0, 1, ... for the categories in `names`. Dates and
-    times are seconds there, and `form` is their format, or the part of a date that the values are. `dependence` is the
+    `places` is the grid of column values: increasing numbers, or 0, 1, ... for the categories in `names`. In it dates
+    and times are seconds. `form` is their format, or the part of a date, such as "month". `dependence` is the
     partial dependence and `local` are the accumulated local effects, both of shape (places, K). `missing`, shape (K,),
     is the partial dependence at the missing values of a numeric column, or `None`; those of categories are the last of
     `names`. `n_rows` is the number of averaged rows, 0 if the training record of the trees was used instead. `seen`

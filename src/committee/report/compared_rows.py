@@ -201,7 +201,7 @@ class ComparedRows:
         )
 
     def notes(self, plan: Folds) -> list[str]:
-        """Return notes on rare classes and columns of dates, whose rows are in folds at random."""
+        """Return notes on rare classes and on columns of dates; none for folds of groups or in order of time."""
         if plan.words:
             return []
         dates = date_columns(self.table.frame)

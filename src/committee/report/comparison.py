@@ -43,8 +43,8 @@ class AgainstBest:
     """Paired test of one model against the best; a positive difference means worse.
 
     `interval` is the 95 % confidence interval of the difference, for this pair alone. `least_shown` is the smallest
-    difference that would be significant with this standard error. `in_every_fold` is True if the model is worse in all
-    folds.
+    difference that is significant at this standard error whatever the other tests show. `in_every_fold` is True if the
+    model is worse in all folds.
     """
 
     difference: float
@@ -96,7 +96,7 @@ class ModelResult:
         return float(values.std(ddof=1)) if values.size > 1 else None
 
     def median(self, metric: str) -> float | None:
-        """Return the median over folds, which is quoted for times; `None` without values."""
+        """Return the median over folds, which tables show for times; `None` without values."""
         values = self.values(metric)
         return float(np.median(values)) if values.size else None
 

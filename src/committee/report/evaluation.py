@@ -117,7 +117,7 @@ def _amount(n: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Metrics of a model on `n_rows` that were not used in training; `confusion` and `reliability` of classes.
+    """Metrics of a model on `n_rows` rows not used in training; `confusion` and `reliability` are of classes.
 
     `thresholds` are of two classes, if a threshold or costs were given.
     """

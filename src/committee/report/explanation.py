@@ -159,12 +159,12 @@ class Explanation:
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """Levels of predicted quantiles; empty if the model predicts others."""
+        """Levels of predicted quantiles; empty if the model predicts other numbers."""
         return quantile_levels(self.model, self.n_outputs)
 
     @property
     def ranked_columns(self) -> Index:
-        """Numbers of the columns, the most important first, without text; with importances without unused ones."""
+        """Indices of the columns that are not text: all, or with importances the used ones, most important first."""
         order = self.importances.order if self.importances is not None else range(self.model.n_features_in_)
         table = self.model.table_
         return np.array([j for j in order if table.source.column(j) not in table.texts], dtype=np.intp)
@@ -194,7 +194,7 @@ class Explanation:
 
     @cached_property
     def known_rows(self) -> RowOverlap | None:
-        """Number of the rows that are training rows; `None` without rows, or if the model has no record of these."""
+        """Number of the rows that are training rows; `None` without rows, or without digests of training rows."""
         return None if self.X is None else known_rows(self.model, self.X)
 
     @cached_property
@@ -225,7 +225,7 @@ class Explanation:
 
     @cached_property
     def errors(self) -> F64:
-        """One minus the probability of the true class if that is not predicted; of numbers the absolute error."""
+        """One minus the probability of the true class, 0 if that is predicted; of numbers the absolute error."""
         assert self.y is not None
         if not self.of_classes:
             error: F64 = np.abs(np.asarray(self.y, dtype=np.float64) - self.predicted)
@@ -245,5 +245,5 @@ class Explanation:
         one = TableRows(self.X).taken(np.array([number]))
         try:
             return RowExplanation.of(self.model, one, label=label)
-        except (TypeError, ValueError):  # voters without trees, several quantiles, a loss with a log link
+        except (TypeError, ValueError):  # voters without trees, members with a log link
             return None

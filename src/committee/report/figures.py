@@ -29,7 +29,7 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure: `name` in files, `heading` in tables, `remark` with a baseline, and its 95 % confidence interval."""
+    """A figure: `name` in files, `heading` in tables, `remark` with a baseline or target, and its 95 % interval."""
 
     name: str
     heading: str
@@ -72,7 +72,7 @@ def number_figures(y: F64, predicted: F64, weights: F64 | None = None) -> list[M
 
 
 def weighted_quantile(y: F64, level: float, weights: F64 | None = None) -> float:
-    """Return a quantile of numbers (n,); with weights, the least with at least the share `level` at or below it."""
+    """Return a quantile of numbers (n,); with weights, the least one with `level` of the weight at or below it."""
     if weights is None:
         return float(np.quantile(y, level))
     order = np.argsort(y, kind="stable")
@@ -81,7 +81,7 @@ def weighted_quantile(y: F64, level: float, weights: F64 | None = None) -> float
 
 
 def quantile_levels(model: Any, n_columns: int = 1) -> tuple[float, ...]:
-    """Return the quantiles that a regressor predicts, by its columns; empty if it predicts other numbers."""
+    """Return the quantile levels that a regressor predicts, one per column; empty if it predicts other numbers."""
     loss = getattr(model, "loss", None)
     if isinstance(loss, str):
         if loss not in ("quantile", "quantiles"):

@@ -69,7 +69,7 @@ class Folds:
 
     @property
     def words(self) -> str:
-        """How rows are assigned, as an adjective of folds; empty for random folds."""
+        """Assignment of the rows, to be read after "folds"; empty for random folds."""
         if self.time is not None:
             return f"in order of {self.time_name!r}"
         return f"of whole groups of {self.group_name!r}" if self.groups is not None else ""
@@ -81,7 +81,7 @@ class Folds:
         return "" if given is None else blake2b(np.ascontiguousarray(given).data, digest_size=16).hexdigest()
 
     def splits(self, codes: Rows, *, of_classes: bool) -> list[Split]:
-        """Return training and test rows of every fold, for the class of each row (n,).
+        """Return training and test rows of every fold; `codes` (n,) are class indices of the rows.
 
         Raises
         ------

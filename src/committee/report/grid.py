@@ -41,9 +41,9 @@ class Grid:
 
 
 def rich_tables(grid: Grid, width: int) -> list[RichTable]:
-    """Return rich tables without the title: one, or several with the columns that fit the width below the models.
+    """Return a grid as rich tables without its title: one, or several with the models if its columns exceed the width.
 
-    Names of models are whole; at less than 100 characters they are broken at their colon.
+    Names of models are whole; below a width of 100 characters they are broken at their colon.
     """
     require_package("rich", "a table of the terminal")
     if "model" not in grid.columns:

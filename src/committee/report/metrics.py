@@ -392,7 +392,7 @@ RARE = 0.2
 
 
 def default_metrics(counts: Collection[float], folds: int, *, at_random: bool = True) -> tuple[str, ...]:
-    """Return the metrics of classes with these numbers of rows: accuracy, or first one that suits rare ones.
+    """Return the default metrics for classes of `counts` rows: accuracy, preceded by others if a class is rare.
 
     The area under the ROC curve of two classes needs both in every fold: `folds` at random are stratified.
 

@@ -270,7 +270,7 @@ def _members(found: Explanation) -> list[Section]:
 
 
 def model_card(found: Explanation, *, data: str = "") -> Section:
-    """Make the section of a model and of the rows that it was evaluated on, which are called `data`."""
+    """Make the section on a model and on the rows of its evaluation; `data` names the rows."""
     terms = [
         *_model_terms(found.model),
         *training_terms(found.model),

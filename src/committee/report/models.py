@@ -326,7 +326,7 @@ def default_models(numbers: bool = False) -> list[str]:
 
 
 def all_models(numbers: bool = False) -> list[str]:
-    """Return the names of this library's learners, then those of the installed peers."""
+    """Return the names of this library's learners except `BUILDING_BLOCKS`, then those of the installed peers."""
     own = MODELS_OF_NUMBERS if numbers else MODELS
     return [name for name in own if name not in BUILDING_BLOCKS] + [
         name for name in installed_peers() if not numbers or PEERS[name].make_of_numbers is not None

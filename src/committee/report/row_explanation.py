@@ -21,9 +21,8 @@ from committee.vote.links.mean import Log, Ordered
 from committee.vote.members import MemberCommittees
 from committee.voters.committees import BoostedCommittees
 
-MOST_NAMED = 3
-MOST_LETTERS = 40
-"""Columns that a sentence names."""
+MOST_NAMED, MOST_LETTERS = 3, 40
+"""Columns that a sentence names, and characters of a text cell."""
 
 
 def place(name: str, given: object, n: int) -> int:
@@ -93,7 +92,7 @@ def largest_shares(
 
 
 def start_in_words(total: str) -> str:
-    # the link of the mean vote is not the mean of the training rows' probabilities
+    # the probability at the mean vote of the training rows is not the mean of their probabilities
     return "baseline" if total == "probability" else "mean of training rows"
 
 
@@ -143,7 +142,7 @@ def _cell(one: Any, column: int) -> str | None:
 
 
 def explains_probabilities(estimator: Any) -> bool:
-    """Return whether contributions add up to probabilities: of forests that average votes, and of committees of these.
+    """Return whether contributions add up to probabilities, as of forests that average votes and of `MemberCommittees`.
 
     Of other classifiers they add up to scores.
     """
@@ -233,7 +232,7 @@ def row_sentences(found: RowExplanation) -> list[str]:
     """Return start and end of the sum, and the columns that raise and lower it most."""
     start, end = _fixed(found, float(found.contributions[-1]), float(found.contributions.sum()))
     what, _, meaning = found.subject.partition(": ")
-    # the link of the mean score is not the mean of probabilities, so that it is not the share of the class
+    # the probability at the mean score is not the mean of the probabilities, which would be the share of the class
     known = f"The {'prediction for the mean score' if found.total == 'probability' else 'mean'} of the training rows"
     sentences = [f"The {what} is {end}{f' ({meaning})' if meaning else ''}. {known} is {start}."]
     shown, _ = found.largest(len(found.labels))

@@ -35,7 +35,7 @@ def check_costs(costs: Sequence[float]) -> tuple[float, float]:
     values = list(costs)
     if len(values) != 2 or not all(is_number(each) and 0.0 <= each < np.inf for each in values) or not any(values):
         raise ValueError(
-            f"costs is {values}; give two finite numbers of at least 0, not both 0: of a false alarm and of a miss."
+            f"costs is {values}; give two finite costs of at least 0, not both 0: of a false alarm and of a miss."
         )
     return float(values[0]), float(values[1])
 
@@ -154,8 +154,7 @@ def cheapest_threshold(
 ) -> float:
     """Return the threshold with the least cost on rows, the middle between two probabilities.
 
-    Of equally cheap ones it is the lowest. 0 predicts the positive class for all rows, 1 (or above the largest
-    probability) for none.
+    Of equally cheap ones it is the lowest. 0 predicts the positive class for all rows, 1 for none.
 
     Examples
     --------

@@ -205,7 +205,7 @@ def test_models_and_columns_without_a_curve_are_refused(mixed):
         PartialDependenceDisplay.from_estimator(model, X.assign(rooms=1), ["rooms", "town"])
     with pytest.raises(TypeError, match="is a RandomForestClassifier; give a learner of this library"):
         PartialDependenceDisplay.from_estimator(ScikitForest(2).fit(X[["rooms"]], y), X[["rooms"]])
-    with pytest.raises(TypeError, match="X is a LazyFrame, whose rows have no number; give a table in memory"):
+    with pytest.raises(TypeError, match="X is a LazyFrame of unknown length; give a table in memory"):
         PartialDependenceDisplay.from_estimator(model, pl.from_pandas(X).lazy())
     effect = PartialDependenceDisplay.from_estimator(model, X, "rooms").effects
     with pytest.raises(ValueError, match="effects has 0 columns"):

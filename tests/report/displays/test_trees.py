@@ -366,7 +366,7 @@ def test_ensembles_that_cannot_be_drawn_are_refused(refused, name, rows, error, 
     [
         ([], np.empty((0, 2)), {}, "at least one node"),
         (["a"], [[-1, -1], [-1, -1]], {}, "children has shape"),
-        (["a"], [[-1, -1]], {"shares": [1.0, 2.0]}, "the others .* nodes"),
+        (["a"], [[-1, -1]], {"shares": [1.0, 2.0]}, "the other arguments have lengths"),
         (["a", "b", "c"], [[1, 1], [-1, -1], [-1, -1]], {}, "children do not make a tree"),
         (["a", "b", "c"], [[-1, -1], [0, 2], [-1, -1]], {}, "children do not make a tree"),
         (["a", "b"], [[1, -1], [-1, -1]], {}, "children do not make a tree"),

@@ -37,7 +37,8 @@ from committee.voters.forest import Forest
 
 FOREST, ADABOOST, DEEP_FOREST = "forest", "AdaBoost", "deep forest"
 ENSEMBLES = (FOREST, ADABOOST, DEEP_FOREST)
-"""The document's two ensembles of trees of depth 2, and a forest of unlimited trees, with errors closer to its."""
+"""The document's two ensembles of trees of depth 2, and a forest of unlimited trees, whose errors are closer to the
+document's."""
 
 UWS, EWS, SM1, SM2, SM2_SIMPLEX = "UWS", "EWS", "SM1", "SM2", "SM2, w >= 0"
 PWS = ("PWS.05", "PWS.20", "PWS.50")
@@ -64,7 +65,7 @@ VARIANTS = (
 
 SOLVED, LESS, NO_ROOM, NO_SOLUTION, FAILED = "solved", "less xi", "no room", "no solution", "solver failed"
 """Outcomes of an objective. "less xi": SM1 was solved with the largest feasible xi. "no room": the solution is the
-ensemble's own weights, which it also keeps with the last two."""
+ensemble's own weights. For the last two outcomes these weights are kept, too."""
 
 FEW_TREES = 20  # of a small run
 TIE = 1e-9  # scores of at most this size are ties, as they differ from 0 by rounding

@@ -97,7 +97,7 @@ class NestingPlan:
     draws: tuple[int | str, ...]  # votes drawn to estimate probabilities
     drawn: tuple[str, ...]  # methods compared over `draws`
     choices: tuple[Choose, ...]  # criteria of the leaf at which the boosting tree grows
-    clocks: tuple[str, ...]  # clock rules (`by_clock`) for the number of votes that AdaBoost draws
+    clocks: tuple[str, ...]  # values of `n_draws` of AdaBoost: the document's rules by which draws end
     n_paths: int  # paths sampled for each row if the graph has too many to sum over
 
     def by_size(self) -> list[Setting]:
@@ -118,7 +118,7 @@ class NestingPlan:
         return [Setting(TREE, self.base, choose=choose) for choose in self.choices]
 
     def by_clock(self) -> list[Setting]:
-        """Return AdaBoost with known probabilities, with draws until Z first rises, and by both clocks."""
+        """Return AdaBoost with known probabilities, with draws until Z first rises, and by each rule of `clocks`."""
         return [Setting(ADABOOST, self.base, n_draws=way) for way in (None, "first_rise", *self.clocks)]
 
     def of_growth(self) -> list[Setting]:

@@ -14,7 +14,7 @@ def rebuild(
     *,
     tables: Annotated[Names, "Tables; by default all 12."] = None,
     repeats: Annotated[int, "Random splits of every table."] = 10,
-    growth: Annotated[bool, "Only the tables of entropies, tree growth and clock rules for draws."] = False,
+    growth: Annotated[bool, "Only the tables of entropies, of tree growth and of the rules that end draws."] = False,
     quick: Quick = False,
     small: Small = False,
     seed: Annotated[int, "Seed of splits and draws."] = 0,

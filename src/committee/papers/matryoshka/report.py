@@ -312,7 +312,7 @@ def _pair_line(results: NestingResults, T: int, a: str, b: str) -> dict[str, obj
 
 
 def growth_grids(results: NestingResults) -> list[Grid]:
-    """Return the tables of entropies and edges, growth, and clocks."""
+    """Return the tables of entropies and edges, of growth, and of the rules that end draws."""
     return [entropy_grid(results), growth_grid(results), clock_grid(results)]
 
 

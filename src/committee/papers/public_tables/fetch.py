@@ -19,7 +19,7 @@ def fetch(
 ) -> "list[Grid]":
     """Fetch the public tables of all papers, check them, and make the folder that --data reads.
 
-    Every source file has a known address, size and sha256, and every finished table a known sha256; others are refused.
+    Every source file is checked by its known size and sha256, and every finished table by its known sha256.
     Files: a CSV for every table, and ``catalogue.json``. A table that is already in the folder is not fetched again. If
     a table fails, the others are still fetched, and the errors are printed at the end. Without a network the first
     error ends the command.

@@ -75,7 +75,7 @@ class RawFormat:
     delimiter: str = ","
     quote: str = '"'
     header_lines: int = 0  # lines before the first row
-    after: str | None = None  # the line, in any case, before the first row, such as an ARFF file's ``@data``
+    after: str | None = None  # line before the first row, in lower case (any in the file), as ``@data`` of ARFF files
     compressed: bool = False  # by UNIX ``compress`` (a file ``.Z``)
 
     def rows(self, content: bytes) -> list[list[str]]:

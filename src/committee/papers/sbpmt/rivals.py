@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 GBM, ADABOOST, XGBOOST_10 = "gradient boosting (100)", "AdaBoost.M1 (100)", "XGBoost (10)"
 CATBOOST, LIGHTGBM = "CatBoost (100)", "LightGBM (100)"
-SHARE = 0.7  # rows of a tree in gradient boosting and XGBoost; the paper's
+SHARE = 0.7  # of the rows, drawn for a tree of gradient boosting, XGBoost (as in the paper) and LightGBM
 
 
 def _forest(schema: TableSchema, seed: int) -> Any:

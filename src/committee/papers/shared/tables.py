@@ -54,7 +54,7 @@ def bundled_table(name: str) -> pl.DataFrame:
     return load_example(example).with_columns(pl.col("target").replace(labels))
 
 
-CATALOGUE = "catalogue.json"  # in that folder: for every table its name, file, and which columns are categorical
+CATALOGUE = "catalogue.json"  # in a folder of tables: name, file and categorical columns of every table
 
 FOLDER_REMEDY = f"make a folder with `committee papers fetch` and give it with --data or {DATA_VARIABLE}"
 

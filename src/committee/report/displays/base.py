@@ -328,7 +328,7 @@ def _width(ax: Axes) -> float:
 
 
 def _put_x_scale(scale: Scale, ax: Axes) -> None:
-    """Put at most 6 ticks on the x axis, as many as have labels apart, or 4 with turned labels."""
+    """Put 3 to 6 ticks on the x axis, as many as fit without overlapping labels, or else 4 with turned labels."""
 
     def are_apart(most: int) -> bool:
         ticks = scale.ticks(most)

@@ -158,7 +158,8 @@ class CoefficientMapDisplay(Display):
     subject : str, default="score"
         Name of the score, for the title.
     max_leaves, max_columns : int, default=20
-        Most leaves drawn, the first ones, and most columns drawn, those with the largest entries.
+        Most leaves drawn, the first ones, and most columns drawn, those with the largest cells, or without `deviation`
+        those with large coefficients in most leaves.
 
     Examples
     --------
@@ -192,7 +193,7 @@ class CoefficientMapDisplay(Display):
             values = values * np.asarray(deviation, dtype=np.float64)
         largest = np.abs(values).max(axis=0)
         relative = np.divide(np.abs(values), largest, out=np.zeros_like(values), where=largest > 0)
-        # unused columns are left out; in the user's units the number of leaves that use a column counts, not its size
+        # unused columns are left out; in the user's units only coefficients of one column can be compared
         weight = largest if self.standardised else relative.sum(axis=0)
         kept = np.sort(np.argsort(-weight, kind="stable")[:max_columns])
         kept = kept[weight[kept] > 0] if weight.any() else kept[:1]

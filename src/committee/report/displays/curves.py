@@ -302,7 +302,10 @@ class RiskPathDisplay(ChartDisplay):
         """Make the display, not yet drawn."""
         path = getattr(estimator, "risk_path_", None)
         if path is None:
-            raise ValueError(f"{type(estimator).__name__} has no risk_path_ to draw; is it fitted, and boosted?")
+            raise ValueError(
+                f"{type(estimator).__name__} has no risk_path_ to draw; give a fitted ProbitBoostClassifier, "
+                "LogitBoostClassifier or model tree."
+            )
         path = np.asarray(path)
         if path.ndim < 3:
             path = np.atleast_2d(path)

@@ -90,7 +90,7 @@ class LeafReading:
         return spread
 
     def words(self, value: F64, output: int | None = None) -> tuple[str, str, Color]:
-        """Return the number of one leaf as text, the class that it supports, and the colour of that class.
+        """Return the value of one leaf as text, the class that it supports, and the colour of that class.
 
         The class is empty for trees for a single class.
         """

@@ -82,10 +82,10 @@ class NestDisplay(Display):
     """The first voters of one score as an outline: each voter's condition, its share of the rows, its two answers.
 
     A voter reached by one answer is indented below the voter that gives it, with the sign of that answer. One reached
-    by several answers, such as the next voter of a sum or of a matryoshka, stands below the last voter on all ways to
-    it. For each answer the line has its addition to the score, and the number of the next voter, the score at the end,
-    or the number of voters left out there. The graphs are those of E. Grossmann, A theory of probabilistic boosting,
-    decision trees and matryoshki.
+    by several answers, such as the next voter of a sum or of a matryoshka, stands below the last voter that all paths
+    to it share. For each answer the line has its addition to the score, and the number of the next voter, the score at
+    the end, or the number of voters left out there. The graphs are those of E. Grossmann, A theory of probabilistic
+    boosting, decision trees and matryoshki.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class NestDisplay(Display):
         ax.plot([line.x], [y], marker="o", markersize=5 * shrink, color=color, zorder=3, gid="voter")
 
     def _outline(self) -> list[_Line]:
-        # each voter stands below its immediate dominator, the last voter on all ways to it
+        # each voter stands below its immediate dominator, the last voter that all paths to it share
         parents: list[list[tuple[int, int]]] = [[] for _ in self.words]
         level, dominator, depth = {0: 0}, [-1] * len(parents), [0] * len(parents)
 

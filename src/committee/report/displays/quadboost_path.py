@@ -46,7 +46,7 @@ class QuadBoostPathDisplay:
     Parameters
     ----------
     alphas : array-like (S,)
-        Strengths, strongest first; bounds of "linf" rise.
+        Strengths, strongest first; those of "linf", bounds on the weights, rise.
     penalty : {"l1", "l2", "linf"} or None, default="l1"
         The penalty.
     weights : array-like (S, N), default=None
@@ -423,7 +423,7 @@ def _losses(path: QuadBoostPath, X: Any, y: NDArray[Any]) -> tuple[F64, str]:
 
 
 def _without_zeros(weight: F64) -> F64:
-    # kept from the last strength before it enters to the first after it leaves
+    # zeros are kept only beside other weights: at the last strength before a voter enters and the first after it leaves
     near = weight != 0.0
     near[1:] |= weight[:-1] != 0.0
     near[:-1] |= weight[1:] != 0.0

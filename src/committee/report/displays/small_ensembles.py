@@ -82,7 +82,7 @@ class SmallEnsembleDisplay(Display):
 
     The sentence on top explains how the trees are combined. Trees with the largest effect on the vote come first. Where
     trees are summed, those of the same tests are drawn as one. Lines are wider for more training rows. A leaf has its
-    number, its class, and a bar; all bars have one scale. The path of a given row is dark, and the last lines are its
+    value, its class, and a bar; all bars have one scale. The path of a given row is dark, and the last lines are its
     sum.
 
     Parameters

@@ -44,7 +44,7 @@ class TreeDisplay(Display):
     colors_tell, title : str, default="" and "tree"
         Meaning of the colours, and title.
     max_leaves : int or None, default=16
-        Most leaves and closed nodes drawn; `None` draws all leaves.
+        Most leaves drawn, and nodes without their children; `None` draws all leaves.
 
     Attributes
     ----------
@@ -88,8 +88,8 @@ class TreeDisplay(Display):
         lengths = [len(each) for each in (self.short_words, self.colors, self.shares, self.missing) if each is not None]
         if not N or self.children.shape != (N, 2) or set(lengths) != {N}:
             raise ValueError(
-                f"children has shape {self.children.shape}, and the others {lengths} nodes; {N} words need ({N}, 2) "
-                f"children and {N} of each other, and at least one node"
+                f"children has shape {self.children.shape}, and the other arguments have lengths {lengths}; {N} words "
+                f"need ({N}, 2) and {N}, and at least one node"
             )
         ends = self.children[:, 0] < 0
         child = self.children[~ends]
@@ -118,11 +118,11 @@ class TreeDisplay(Display):
         ----------
         estimator : fitted learner or committee
             Its voters are trees or model trees; also models that `committee.Committee.from_estimator` takes. Leaves
-            with lines have the text and colour of their mean over their training rows; for rows at their ends a line
+            with lines have the text and colour of their mean over their training rows; for some of these rows the line
             may have the opposite sign.
         tree : int, default=0
-            Index of the tree, as of its column in ``apply``; trees of several committees are counted through. -1
-            is the last.
+            Index of the tree, as of its column in ``apply``; of several committees the trees are numbered one after
+            the other. -1 is the last.
         for_class : class label or int, default=None
             Class, or number of the target or quantile, where each round has a tree for each; `None` is the first.
         max_leaves, ax

@@ -149,10 +149,10 @@ def _number(value: float, digits: int = 4) -> str:
 
 @dataclass(frozen=True)
 class TreeText:
-    """One of `n_trees` trees as text; `forest` holds it alone.
+    """One of `n_trees` trees as text; `forest` contains this tree only.
 
-    `values` are the contents of its nodes: the number of a class, numbers, or `None` for a linear function without a
-    mean. `names` are those of the classes, or of the predicted numbers. `slopes` are the slopes in each node.
+    `values` are the contents of its nodes: a class index, numbers, or `None` for a linear function without a mean.
+    `names` are those of the classes, or of the predicted numbers. `slopes` are the slopes in each node.
     """
 
     forest: Forest
@@ -169,7 +169,7 @@ class TreeText:
 
     @classmethod
     def of(cls, estimator: Any, tree: int, for_class: Any) -> TreeText:
-        """Describe a tree of an estimator; raise TypeError if it has none, ValueError if not this one."""
+        """Describe a tree; raise TypeError if the estimator has no trees, ValueError if it does not have this one."""
         votes = votes_of(estimator)
         trees = MemberTrees.of(votes.voters, votes.weights, "TreeDisplay")
         n_trees = len(trees.forest) // trees.per_round

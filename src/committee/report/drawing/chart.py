@@ -111,10 +111,10 @@ Mark: TypeAlias = Curve | Dots | Band | Columns | Guide | Rug
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Marks on two scales, with the labels of these.
+    """Marks on two labelled scales.
 
     `names` are the categories at 0, 1, ... of the x axis. A `small` chart is one of many, without a legend. `title` is
-    the title of the legend, which a chart of several with one legend leaves out (`has_legend`).
+    the title of the legend. `has_legend` is False where several charts share one legend.
     """
 
     x: Scale

@@ -29,7 +29,7 @@ _MOST_CLASSES = 6
 class Leaf:
     """A leaf with its node number, as of ``apply``.
 
-    `value` is its number, if it has one only. `classes` are its class shares, or 1 for the class that it votes for.
+    `value` is set if the leaf has exactly one number. `classes` are its class shares, or 1 for the class it votes for.
     """
 
     number: int
