@@ -151,7 +151,7 @@ def test_other_learners_learn_rates(claims, options, tmp_path):
     X, y, years = frame.select("age", "zone"), frame["claims"].to_numpy(), frame["years"].to_numpy()
     settings = ("-m", "random_forest", "-p", "n_estimators=3", "--folds", "0", "--exposure", "years")
     result = succeed("fit", claims, "-t", "claims", *settings, *options, "-o", path)
-    assert "note: learned, and estimated below, is 'claims' per unit of 'years', weighted by it" in result.stderr
+    assert "note: the model and its estimate are of 'claims' per unit of 'years', weighted by it" in result.stderr
     rates = RandomForestRegressor(3, random_state=0).fit(X, y / years, years / years.mean())
     assert_array_equal(load(path).predict(X), rates.predict(X))
     succeed("predict", path, claims, "-o", tmp_path / "out.csv")

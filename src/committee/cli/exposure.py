@@ -39,8 +39,8 @@ def fits_offsets(learner: Any) -> bool:
 def rates_of(learner: Any, y: NDArray[Any], exposure: F64, weights: F64 | None) -> tuple[F64, F64]:
     """Return numbers per unit of exposure and their row weights, both ``(n,)``, for learners without offsets.
 
-    For a loss with a log link the fit is that of the logarithm of the exposure as offset: with the variance power p
-    (Poisson 1, gamma 2) a rate has the weight exposure^(2 - p). Other losses have p = 1, as variances of counts and
+    For a loss with a log link the fit equals that with the logarithm of the exposure as offset: with the variance power
+    p (Poisson 1, gamma 2) a rate has the weight exposure^(2 - p). Other losses have p = 1, as variances of counts and
     amounts grow with the exposure.
     """
     power = 2.0 - getattr(getattr(learner, "number_loss", None), "variance_power", 1.0)

@@ -239,7 +239,7 @@ def fit(
         info(describe_target(target, rows.y, numbers))
         if options.exposure is not None and not fits_offsets(learner):
             rows = rows.as_rates(learner)
-            note(f"learned, and estimated below, is {target!r} per unit of {options.exposure!r}, weighted by it")
+            note(f"the model and its estimate are of {target!r} per unit of {options.exposure!r}, weighted by it")
         written = rows.target_form if numbers else None
         provenance = Provenance(target, name_of_data(data), len(rows.y), written=written, exposure=options.exposure)
         if output is None:

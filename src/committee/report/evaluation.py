@@ -205,7 +205,7 @@ def evaluate(
     y : array-like (n,)
         Labels, with the values of the model's classes (others count as wrong), or numbers.
     offset : array-like (n,), default=None
-        Offset of each row, for a model of numbers: the logarithm of its exposure, unless `predict` takes others.
+        Offset of each row for a regressor: any number if its `predict` takes offsets, else the logarithm of exposures.
     threshold : float, default=None
         For two classes: the second is predicted where its probability is at least this. None: by `predict`.
     costs : (float, float), default=None
@@ -264,7 +264,7 @@ def evaluate(
 
 
 def predictions_over(model: Any, X: Any, offset: ArrayLike | None) -> NDArray[Any]:
-    """Return the predictions of rows beyond their `offset`, the logarithm of an exposure; None predicts per unit.
+    """Return the predictions of rows whose `offset` is the logarithm of their exposure; `None` predicts per unit.
 
     A model whose `predict` takes no offset predicts numbers per unit, which are multiplied by the exposure.
 

@@ -96,7 +96,7 @@ class Importances:
 class Explanation:
     """A fitted model with rows `X` and their labels or numbers `y`; `conformal` is the conformal model around it.
 
-    Predictions and metrics are beyond the `offset` of the rows, effects and contributions for an offset of 0.
+    Predictions and metrics include the `offset` of the rows, effects and contributions are for an offset of 0.
     """
 
     model: Any

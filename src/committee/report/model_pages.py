@@ -83,8 +83,8 @@ def render_model(
     """Render a self-contained HTML page that describes a fitted learner.
 
     Rows `X`, preferably not used in training, add the effects of columns and the disagreement of members; their labels
-    or numbers `y` add the evaluation, beyond an `offset`. `data` names the rows. `file_bytes` and `margins` are as for
-    `inspection`.
+    or numbers `y` add the evaluation, with `offset` as for `evaluate`. `data` names the rows. `file_bytes` and
+    `margins` are as for `inspection`.
     """
     found = Explanation.of(model, X, y, offset)
     kind = type(found.model).__name__
