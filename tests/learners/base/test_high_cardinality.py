@@ -130,7 +130,7 @@ def test_rows_of_a_reserve_teach_no_number():
 def test_rows_out_of_bag_are_refused_where_their_labels_taught_numbers():
     frame, y = towns()
     forest = RandomForestClassifier(25, oob_score=True, random_state=0).fit(frame, y)
-    with pytest.raises(ValueError, match="60 categories of column 'town' were learned from all of them"):
+    with pytest.raises(ValueError, match="60 categories of column 'town' were learned from all rows"):
         certify(forest, frame, y, on="oob")
     certify(RandomForestClassifier(5, random_state=0).fit(frame[:600], y[:600]), frame[600:], y[600:])
 

@@ -196,7 +196,7 @@ FEW_DRAWS = SubaggingClassifier(n_estimators=5, max_samples=0.3, oob_score=True,
         (forest(), slice(None, None, -1), {}, r"out-of-bag vote on row \d+ differs from the one that ensemble has st"),
         (forest(), slice(None), {"random_state": 1}, "differs from the one that ensemble has stored"),
         (TheirForest(20, random_state=0), slice(-1), {}, "X has 177 rows; the RandomForestClassifier was .* on 178"),
-        (FEW_DRAWS, slice(-8), {}, "X has 170 rows, but ensemble has stored 178; X and y must be all the rows"),
+        (FEW_DRAWS, slice(-8), {}, "X has 170 rows, but ensemble has stored 178; X, y and sample_weight must be"),
         (forest(random_state=DRAWN), slice(None), {}, "RandomForestClassifier again, but its random_state is Rand"),
         (forest(oob_score=False), slice(None), {}, "has no stored out-of-bag vote with which repeated draws"),
         (AdaBoostClassifier(n_estimators=3), slice(None), {}, "training rows of each voter; AdaBoostClassifier has no"),
@@ -318,7 +318,7 @@ def test_a_certificate_out_of_bag():
     plan = found.held_out
     assert (plan.rows, plan.share) == (85, 0.2) and plan.error == losses.error == pytest.approx(wrong, abs=1e-9)
     assert plan.value == pytest.approx(beta.ppf(0.95, 85 * wrong + 1, 85 * (1 - wrong)))
-    words = f"85 held-out rows about {percent(plan.value)} are to be expected, as {100 * wrong:.1f} % are wrong"
+    words = f"85 held-out rows a bound of about {percent(plan.value)} is to be expected, as {100 * wrong:.1f} % are"
     assert expected.startswith(words)
     assert expected.endswith("fit with reserve=0.2, or give rows that had no part in the fit, with on='validation'.")
     assert f"426 rows, each judged by the voters that were not trained on it: {found.best.name}, the least of 4" in how
@@ -508,7 +508,7 @@ def test_the_reserve_is_found_again_after_saving(tmp_path):
     np.testing.assert_array_equal(again.reserved_rows_, model.reserved_rows_)
     assert str(certify(again, X, y, on="oob")) == str(certify(model, X, y, on="oob"))
     for changed in ({"reserve": 0.2}, {"reserve": 0.0}):
-        with pytest.raises(ValueError, match=r"X and y (are not the rows|must be all the rows)|remembers"):
+        with pytest.raises(ValueError, match="X and y are not the rows|X, y and sample_weight must be"):
             certify(load(tmp_path / "forest").set_params(**changed), X, y, on="oob")
 
 

@@ -58,6 +58,11 @@ def test_adaboost_is_below_its_bound(vote, n_classes, rate):
         assert for_adaboost(model).value == pytest.approx(model.normalisers_.prod())
 
 
+def test_the_remark_names_the_vote_that_auto_chose():
+    bound = for_adaboost(AdaBoostClassifier(3).fit(*noisy(100, 4)))
+    assert "vote='confidence'" in bound.remarks[0]
+
+
 def test_adaboost_of_a_perfect_voter():
     X, y = noisy(100)
     model = AdaBoostClassifier(5, max_depth=None).fit(X, y)

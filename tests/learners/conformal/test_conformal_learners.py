@@ -109,7 +109,7 @@ def test_categories_missing_values_and_groups_by_a_column():
         assert_array_equal(by_place.p_values(frame), p)
         assert_array_equal(given.p_values(frame, groups=columns["colour"]), p)
     new = pl.DataFrame({**columns, "colour": ["mauve", *columns["colour"][1:]]})
-    message = "group 'mauve' has no training row; its rows get sets of all classes"
+    message = "no training row is in group 'mauve'; the rows of such groups get sets of all classes"
     with pytest.warns(UserWarning, match=message) as warned:
         assert model.predict_set(new)[0].all()
     assert [each.filename for each in warned] == [__file__]
@@ -183,7 +183,7 @@ def test_many_levels_are_scored_by_folds():
     y = rng.integers(0, 2, 200)
     forest = c.RandomForestClassifier(10, max_samples=0.5, random_state=0)
     assert ConformalClassifier(forest).fit(frame, y).source_ == "out of fold"
-    with pytest.raises(ValueError, match="learned from all of them"):
+    with pytest.raises(ValueError, match="learned from all rows"):
         ConformalClassifier(forest, on="oob").fit(frame, y)
 
 

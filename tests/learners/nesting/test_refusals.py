@@ -165,7 +165,7 @@ def test_weights_that_leave_rows_of_one_class_alone_are_refused(model, monkeypat
     monkeypatch.setattr("committee.learners.nesting.nested_classifier._MOST_BYTES", 0)
     X, y = table()
     weights = np.where(y == 1, 1e-60, 1.0)
-    with pytest.raises(ValueError, match=r"voter=.* has no rows of two classes to learn from.*of fewer magnitudes"):
+    with pytest.raises(ValueError, match=r"voter=.* has no rows of two classes.*by fewer orders of magnitude"):
         clone(model).set_params(voter=NoisyStump()).fit(X, y, weights)
 
 

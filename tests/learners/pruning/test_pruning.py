@@ -114,7 +114,7 @@ def test_a_forest_of_one_class_drew_no_rows_that_could_be_compared():
 )
 def test_ensembles_without_draws_are_refused_out_of_bag(model):
     model.fit(X, y)
-    with pytest.raises(ValueError, match=r"held-out rows instead, with on='validation', or .* with on='train'"):
+    with pytest.raises(ValueError, match=r"held-out rows instead, with on='validation', or .* where on='train'"):
         prune(model, X, y)
     for on in ("validation", "train"):
         assert prune(model, X, y, on=on).committee_.n_nodes

@@ -235,7 +235,7 @@ class Certificate:
             return ""
         how = f"fit with reserve={plan.share:g}, or give" if self.takes_reserve else "give"
         return (
-            f" From {pluralize(plan.rows, 'held-out row')} about {percent(plan.value)} are to be expected, as"
+            f" From {pluralize(plan.rows, 'held-out row')} a bound of about {percent(plan.value)} is to be expected, as"
             f" {100.0 * plan.error:.1f} % are wrong out of bag: {how} rows that had no part in the fit, with"
             " on='validation'."
         )
@@ -441,7 +441,7 @@ def certify(
                 needs = "X_unlabelled"
             elif name == "partition":
                 needs = "voters that name one class each, such as votes='labels'"
-            raise ValueError(f"bounds holds {name!r}, which needs {needs}; there are {', '.join(possible)}.")
+            raise ValueError(f"bounds holds {name!r}, which needs {needs}; here choose from {', '.join(possible)}.")
     test_error = None if y_test is None else _error(ensemble, X_test, y_test, votes, n_threads)
     share = delta / _n_events(names, losses)
     by_name = {}

@@ -178,7 +178,7 @@ def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
         },
         advice="Voters of smaller Z, or more rounds." + (" A smaller theta." if theta > 0.0 else ""),
         inputs={"normalisers": Z, "theta": theta},
-        remarks=(f"Theorem 5 does not apply to vote={model.vote!r}: it is for votes of one class each.",),
+        remarks=(f"Theorem 5 does not apply to vote={model.vote_!r}: it is for votes of one class each.",),
     )
 
 
@@ -334,7 +334,7 @@ def _margins(model: SBPMTClassifier, margins: F64, drawn: NDArray[np.bool_], the
         each.append(margin_product(errors, theta) if exact else exponential_loss(errors, alpha, theta))
     observed = [float((m[d] <= theta).mean()) for m, d in zip(margins, drawn, strict=True)]
     remark = (
-        f"Theorem 5 is for two classes and AdaBoost's own weights, the model has {len(model.classes_)} and "
+        f"Theorem 5 is for two classes and AdaBoost's own weights; the model has {len(model.classes_)} classes and "
         f"emphasis={model.emphasis!r}. The product of the exponential loss holds for any."
     )
     values = [bound.value for bound in each]

@@ -131,7 +131,7 @@ def _votes(committee: Committee, X: Any, y: NDArray[Any]) -> list[tuple[F64, F64
         constant = () if intercept is None else (intercept[-1] - (intercept[0] if len(intercept) == 2 else 0.0),)
         return [(np.where(labels == 1, F, -F), np.append(weights, constant))]
     votes_for, data = np.zeros((len(weights), K), dtype=bool), committee.encode(X)
-    for first in range(0, len(labels), ROWS_VOTED):  # a voter that refuses a row does not show what it votes on
+    for first in range(0, len(labels), ROWS_VOTED):  # a voter that abstains on a row does not show its classes
         if votes_for.any(axis=1).all():
             break
         votes_for |= (committee.voters.votes(data[first : first + ROWS_VOTED], 1) != 0).any(axis=0)

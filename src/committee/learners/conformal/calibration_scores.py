@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from committee.data.table_schema import TableSchema
 
 ROUNDING = 1e-9
-"""Relative error of a count that counts as rounding: 0.9 of 10 rows are 9, whatever their product is."""
+"""Relative error of a count that is taken for rounding: 0.9 of 10 rows are 9, whatever their float product is."""
 
 Group = str | int | float | bool | None  # a group by its value; `None` for rows where it is missing
 
@@ -129,7 +129,7 @@ def warn_of_new_groups(found: Iterable[Group], known: Iterable[Group], unbounded
     new = sorted({group_words(group) for group in set(found).difference(known)})
     if new:
         many = f" and {len(new) - 1} more" if len(new) > 1 else ""
-        warn_user(f"{new[0]}{many} has no training row; its rows get {unbounded}.")
+        warn_user(f"no training row is in {new[0]}{many}; the rows of such groups get {unbounded}.")
 
 
 def group_of_rows(X: Any, groups: Any, column: str | int | None) -> list[Group] | None:

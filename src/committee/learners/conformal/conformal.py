@@ -207,7 +207,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
             Group of each row, or the name of their column; predictions then need those of their rows.
         offset : array-like (n,) or (n, D) or str, default=None
             Offset of each row, or the name of its column, for an estimator that takes one, such as
-            `GradientBoostingRegressor`. Give it to predictions too, which else add nothing.
+            `GradientBoostingRegressor`. Give it to predictions too; without it they add no offset.
 
         Returns
         -------
@@ -305,8 +305,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         check_kind(model, classifier=self._is_classifier)
         if self.on == "auto" or self.cv is not None:
             raise ValueError(
-                f"estimator is trained already, and on={self.on!r}, cv={self.cv!r} do not define the rows; give "
-                "on='validation' for rows that it has not seen, or on='oob' for those that it was trained on."
+                f"estimator is trained already, and on={self.on!r}, cv={self.cv!r} do not define the rows; set cv=None "
+                "and on='validation' for rows that it has not seen, or on='oob' for those that it was trained on."
             )
         if self.on == "oob":
             return out_of_bag(model, training, leave_out=plus, trained_before=True)
@@ -424,7 +424,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         return X, groups, checked_offset(offset, _num_samples(X))
 
     def predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> NDArray[Any]:
-        """Return the predictions of the estimator, ``(n,)``, beyond an `offset` that its ``predict`` takes."""
+        """Return the predictions of the estimator, ``(n,)``; with an `offset` if its ``predict`` takes one."""
         X, _, offset = self._rows_of(X, offset=offset)
         return np.asarray(self.estimator_.predict(X, **({} if offset is None else {"offset": offset})))
 

@@ -1,4 +1,4 @@
-"""Arc-gv: AdaBoost whose steps are shortened by the margin that is reached, so that the least margin grows largest."""
+"""Arc-gv: AdaBoost with steps shortened by the margin reached, so that the least margin tends to its maximum."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class ArcGVClassifier(MarginBoosting):
     committee_ : Committee
         The voters h_t; weights alpha_t / sum_s alpha_s, for each class where there are more than two.
     edges_ : float64 array (P, rounds)
-        g_t; P = 1 for two classes, else n_classes. NaN where a class had ended before.
+        g_t; P = 1 for two classes, else n_classes. NaN after the last round of a class.
     minimum_margins_ : float64 array (P, rounds)
         The least normalised margin of the training rows after each round.
     estimator_weights_ : float64 array (P, rounds)
         alpha_t; infinite for a voter that is right on all rows, which is then the whole vote; 0 after the end.
     duality_gap_ : float64 array (P,)
-        The least largest edge of any round, minus the minimum margin: upper bound on the gain of any other vote over
-        the stumps. NaN for deeper trees and given classifiers, whose largest edge is unknown.
+        The least of the rounds' largest edges, minus the minimum margin: upper bound on the gain of any other vote
+        over the stumps. NaN for deeper trees and given classifiers, whose largest edge is unknown.
 
     Warns
     -----

@@ -169,8 +169,8 @@ class LPBoostClassifier(CalibratedClassifier):
             )
         elif not run.has_next() and least <= self.tol:
             warn_user(
-                f"nu={self.nu} is too small for these rows: the voters found have no vote with a soft margin above 0, "
-                "and this one may be useless. Raise nu, or choose stronger voters.",
+                f"nu={self.nu} is too small for these rows: no vote of the voters found has a soft margin above 0, "
+                "and the fitted vote may be useless. Raise nu, or choose stronger voters.",
             )
 
 

@@ -50,7 +50,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
     )
 
     validation_errors_: F64 | None = fitted(
-        "Held-out error after each round, when early stopping is on.", "float64 array or None"
+        "Held-out error after each round; None without held-out rows, or with `scoring`.", "float64 array or None"
     )
 
     n_estimators: int = shared.n_estimators(100, "no voter has an edge left")
@@ -118,7 +118,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
 
     def _warn(self, run: ClassRuns[Any], fitted: dict[str, Any]) -> None:
         if all(one.useless for one in run.runs):
-            warn_user("No voter beats chance: the committee is a single voter that does not.")
+            warn_user("No voter beats chance: the committee is no better than guessing.")
 
 
 class VotingRun(ABC):
@@ -204,7 +204,7 @@ class ClassRuns(BoostingRun, Generic[R]):
 
 
 class HeldOutErrors:
-    """Weighted error on held-out rows of votes whose weights may all change in a round, with the ties of the link."""
+    """Weighted error on held-out rows of votes whose weights may all change in a round; the link settles ties."""
 
     def __init__(self, run: ClassRuns[VotingRun], rows: Rows, link: Link) -> None:
         self.run: ClassRuns[VotingRun] = run

@@ -102,10 +102,10 @@ class BoostingTreeClassifier(NestedClassifier):
     _: KW_ONLY
     choose: Literal["mass", "drop", "entropy"] = parameter(
         "mass",
-        """Leaf that grows next: that with the largest product of Z, as in the source document; or that whose voter
-        lowers the bound most, for which one is trained at every leaf beforehand (twice the time, and 8 bytes a row and
-        leaf more). "entropy": that with the largest product of Z times minus the relative entropy of its weights, as
-        voters err less where these lie on few rows.""",
+        """Leaf that grows next. "mass": that with the largest product of Z, as in the source document. "drop": that
+        whose voter lowers the bound most; voters are trained at every leaf beforehand (twice the time, and 8 bytes a
+        row and leaf more). "entropy": that with the largest product of Z times minus the relative entropy of its
+        weights, as voters err less where these lie on few rows.""",
     )
 
     def _most_voters(self, count: float) -> int:

@@ -229,7 +229,7 @@ class Growth:
 def relative_entropy(weights: RowWeights, own: F64) -> float:
     """Return sum_i D_i ln(w_i / D_i), D the normalised weights and w the rows' own, which sum to one; 0 where D is w.
 
-    Its exponential is the share of the rows on which equally even weights would have the entropy of D
+    Its exponential is the share of the rows over which uniform weights would have the same relative entropy
     (Grossmann, section 6).
 
     Equation: weight-entropy (docs/theory.md).

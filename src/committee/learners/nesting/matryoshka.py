@@ -49,7 +49,7 @@ class MatryoshkaClassifier(NestedClassifier):
     A leaf's vote is half the log-odds of the weight that leaves through it, out of that which entered its tree; in a
     tree that is not nested this is the sum of its alphas. It follows from p(l, x_i), which leaves keep beside their
     weights, 8 n bytes a leaf in float32, or twice as many, in float64, where all take at most 64 MB. Nested trees of
-    given sizes have as many leaves at a time as one tree at each level, "greedy" as many as its voters and one; its
+    given sizes have as many leaves at a time as one tree at each level, "greedy" one more than its voters; its
     leaves keep 8 n bytes more, as their next voters are kept.
 
     References
@@ -155,7 +155,7 @@ class MatryoshkaClassifier(NestedClassifier):
 
 @dataclass
 class Collector:
-    """Makes one node of a sub-tree: the leaves that vote + become its + edge, the others its - edge.
+    """Collector of a sub-tree into one node: the leaves that vote + become its + edge, the others its - edge.
 
     A leaf votes H_l, half the log-odds of the weight that leaves through it, out of that which entered. With
     "confidence" each leaf keeps its votes, so that the node's Z_+ + Z_- is the bound C of the sub-tree; with "sign" the

@@ -97,7 +97,7 @@ class NestedClassifier(CalibratedClassifier):
     )
     entropies_: F64 = fitted(
         """Entropy of each voter's training weights relative to the rows' own, sum_i D_i ln(w_i / D_i): 0 where they are
-        equal; its exponential is the share of the rows that weights as even would lie on.""",
+        equal. Its exponential is the share of the rows over which uniform weights would have the same entropy.""",
         "float64 array (T,)",
     )
     reach_: F64 = fitted("Expected share of training rows that meet each voter.", "float64 array (T,)")
@@ -202,12 +202,12 @@ class NestedClassifier(CalibratedClassifier):
             if not len(growth):
                 raise ValueError(
                     f"voter={self.voter!r} has no rows of two classes to learn from: beside the heaviest rows the "
-                    "weights of all others round to nothing. Give a sample_weight of fewer magnitudes."
+                    "weights of all others round to 0. Give a sample_weight that varies by fewer orders of magnitude."
                 )
         if all(growth.useless for growth in run.growths):
             warn_user(
-                f"No voter beats chance (edge {run.growths[0].edges[0]:.3g}): the committee is a single voter that "
-                "predicts the class frequencies.",
+                f"No voter beats chance (edge {run.growths[0].edges[0]:.3g}): the committee may predict no "
+                "better than the class frequencies.",
             )
         tasks.each("voter", self._trained(run, growers, most, tasks.begun), lambda _: self._fitted(run))
         return self._finished(self._fitted(run), rows, None, random, tasks)
@@ -362,7 +362,7 @@ class NestedClassifier(CalibratedClassifier):
     def vote_probability(self, X: Any) -> tuple[F64, F64]:
         """Return the probability that the random score H(x) is above 0, and its standard error, for any `method`.
 
-        Exact, with an error of 0, where the graph of each score has at most 4,096 paths, as a tree of no more voters;
+        Exact, with an error of 0, where the graph of each score has at most 4,096 paths, as trees of fewer voters have;
         otherwise the share among `n_paths` sampled paths, seeded.
 
         Parameters

@@ -37,7 +37,7 @@ StumpFound: TypeAlias = tuple[int, int, bool, float, float, NDArray[np.uint32] |
 """Result of `committee._core.StumpSearch.best`."""
 
 MOST_DRAWS = 1000  # draws after which either rule ends: Z never rises for a voter with a constant answer
-LEAST_Z = 1e-300  # Z of a voter that is never wrong, in logarithms
+LEAST_Z = 1e-300  # taken in logarithms for the Z of 0 of a voter that is never wrong
 
 
 @dataclass

@@ -284,7 +284,7 @@ class GrownTrees(Dictionary):
 
 
 DICTIONARIES: dict[str, type[Dictionary]] = {"stumps": ListedStumps, "all_stumps": AllStumps, "trees": GrownTrees}
-"""Every dictionary under its name."""
+"""Dictionaries by name."""
 
 
 def dictionary_parameter(text: str, estimators: str = "classifier") -> Any:
@@ -361,5 +361,5 @@ def classifiers_on(rows: Rows, voter: Any, seed: int) -> DistinctPool:
     """Return a pool of clones of a user's classifier on the distinct rows, and these rows."""
     distinct = DistinctRows(rows.dense, rows)
     X = np.ascontiguousarray(rows.dense[distinct.first])
-    # files hold the labels' type
+    # model files store the type of the labels
     return ClassifierPool(voter, X, seed, lambda weights: weights * len(weights), labels=np.int8), distinct

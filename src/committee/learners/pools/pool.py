@@ -43,7 +43,7 @@ class Pool(ABC):
     """Voters of one kind, searched for the largest correlation ``sum_i s_i h(x_i)`` with signed row weights s."""
 
     exhaustive: ClassVar[bool]
-    """Whether every voter is searched; otherwise candidates are trained, and a better one may be found later."""
+    """True if every voter is searched; otherwise candidates are trained, and a better one may be found later."""
     has_complements: ClassVar[bool] = True  # the complement of a voter, which votes -h, can be a voter too
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Pool(ABC):
 
     @abstractmethod
     def votes(self, candidate: Candidate) -> I8 | F64:
-        """Return votes of a candidate on the training rows, ``(n,)``, kept until `forget` is called."""
+        """Return votes of a candidate on the training rows, ``(n,)``, stored until `forget` is called."""
 
     @abstractmethod
     def forget(self, candidate: Candidate) -> None: ...

@@ -50,7 +50,7 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
         j = next(j for j, values in enumerate(table.values) if values is not None)
         raise ValueError(
             f"on='oob' has no rows that are new to the {type(ensemble).__name__}: the numbers that stand for the "
-            f"{table.n_levels[j]} categories of column {table.column(j)!r} were learned from all of them. Use held-out "
+            f"{table.n_levels[j]} categories of column {table.column(j)!r} were learned from all rows. Use held-out "
             "rows instead, or leave out that column."
         )
     if isinstance(ensemble, TrainedEnsemble):
@@ -123,7 +123,7 @@ def _stored_mask(ensemble: Any, n_voters: int, n: int) -> Mask:
     if samples is None or len(samples) != n_voters:
         raise ValueError(
             f"on='oob' needs an ensemble with the training rows of each voter; {kind} has none. Use held-out rows "
-            "instead, with on='validation', or the training rows, with on='train'."
+            "instead, with on='validation', or the training rows, where on='train' is possible."
         )
     fitted_on = getattr(ensemble, "_n_samples", None)
     if fitted_on not in (None, n) or any(len(drawn) and int(np.max(drawn)) >= n for drawn in samples):
@@ -304,8 +304,8 @@ def check_oob_votes(ensemble: Any, committee: Committee, signed: SignedVotes, un
             )
         return
     remedy = (
-        "X and y must be all the rows that ensemble was fitted on, in their order and of weight above zero, and its "
-        "parameters as they were then."
+        "X, y and sample_weight must be those of the fit of ensemble, in the same order, and its parameters as they "
+        "were then."
     )
     if len(stored) != signed.n_rows:
         raise ValueError(f"X has {signed.n_rows} rows, but ensemble has stored {len(stored)}; {remedy}")
