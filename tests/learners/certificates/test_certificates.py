@@ -508,7 +508,7 @@ def test_the_reserve_is_found_again_after_saving(tmp_path):
     np.testing.assert_array_equal(again.reserved_rows_, model.reserved_rows_)
     assert str(certify(again, X, y, on="oob")) == str(certify(model, X, y, on="oob"))
     for changed in ({"reserve": 0.2}, {"reserve": 0.0}):
-        with pytest.raises(ValueError, match="X and y are not the rows|X, y and sample_weight must be"):
+        with pytest.raises(ValueError, match=r"X and y are not the rows|X, y and sample_weight must be"):
             certify(load(tmp_path / "forest").set_params(**changed), X, y, on="oob")
 
 
