@@ -19,7 +19,7 @@ FOLDS = 5
 
 
 def folds_of_fit(columns: RowColumns, rows: TrainingTable, folds: int) -> Folds:
-    """Return the rules of the folds; ``ValueError`` if groups or times are too few."""
+    """Return the rules of the folds; ``ValueError`` if groups are too few, or times are missing."""
     values = rows.values
     return Folds.of(
         folds,

@@ -74,7 +74,7 @@ class MarginsOptions:
     picture: Annotated[Path | None, typer.Option(help="File of a picture: .svg, .png or .pdf.")] = None
 
     def check(self) -> None:
-        """Refuse unknown values, and options that need an objective."""
+        """Refuse unknown values, and options of new weights without an objective."""
         check_choice("--on", self.on, ("oob", "validation", "train"))
         if self.objective is not None:
             check_choice("--objective", self.objective, OBJECTIVES)

@@ -64,7 +64,7 @@ class RowColumns:
 
     @contextmanager
     def named_in_errors(self) -> Iterator[None]:
-        """Name the option in errors on columns that readers keep or read as numbers for it."""
+        """Make errors on the readers' `keep` and `numeric` name the option that the column was given by."""
         try:
             yield
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Rows of a comparison: targets of classes or numbers, tables, weights, and what assigns the rows to folds."""
+"""Rows of a comparison: targets of classes or numbers, tables, weights, and groups or times that make the folds."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ N_BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class FittedFold:
-    """A model fitted on the training rows of a fold, with what metrics are computed from.
+    """A model fitted on the training rows of a fold, and the inputs of its metrics.
 
     Test rows `X_test` as the model takes them, their labels or numbers `y_test` (m,), all `classes` (K,), sorted and
     empty for numbers, `predicted` (m,), wall times of the fit and of a prediction per row, `size` (n_voters, n_nodes)
@@ -394,7 +394,7 @@ RARE = 0.2
 def default_metrics(counts: Collection[float], folds: int, *, at_random: bool = True) -> tuple[str, ...]:
     """Return the default metrics for classes of `counts` rows: accuracy, preceded by others if a class is rare.
 
-    The area under the ROC curve of two classes needs both in every fold: `folds` at random are stratified.
+    ROC AUC needs both classes in every fold, which only stratified `folds` (`at_random`) of enough rows have.
 
     >>> default_metrics([60, 40], 5), default_metrics([95, 5], 5), default_metrics([95, 3, 2], 2)
     (('accuracy',), ('roc_auc', 'log_loss', 'accuracy'), ('log_loss', 'accuracy'))

@@ -51,7 +51,7 @@ Part: TypeAlias = "Grid | Picture | Terms | str"
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page; a title or heading inside that equals the section's is not repeated."""
+    """A part of a page; titles and headings of its parts that equal its own are not repeated."""
 
     heading: str
     parts: Sequence[Part]

@@ -71,7 +71,7 @@ def _digests(model: Any, X: Any) -> U64 | None:
 
 
 def known_rows(model: Any, X: Any) -> RowOverlap | None:
-    """Count the training rows of a model among rows; `None` if its file has no digests."""
+    """Count the training rows of a model among rows; `None` if the model has no digests of its training rows."""
     made: Provenance | None = getattr(model, "provenance_", None)
     if made is None or made.rows is None or (digests := _digests(model, X)) is None:
         return None

@@ -1,4 +1,4 @@
-"""Thresholds of the probability of the second of two classes, and what mistakes cost at them."""
+"""Thresholds of the probability of the second of two classes, and the cost of the mistakes at each."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ _COLORS, _SIGNS = (FOR, AGAINST), ("+", "−")
 def nested_score(estimator: Any, for_class: Any = None) -> tuple[slice, str]:
     """Nodes of a fitted graph that add up to the score of a class, and the name of that score.
 
-    The slice is of the arrays of ``estimator.graph_``, and of ``reach_``, ``bounds_`` and ``edges_``. `None` is the
-    first class; two classes have one score, of the second.
+    The slice is of the arrays of ``estimator.graph_``, and of ``reach_``, ``bounds_`` and ``edges_``. Without
+    `for_class` it is that of the first class; two classes have one score, of the second.
     """
     check_is_fitted(estimator)
     graph = getattr(estimator, "graph_", None)
