@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ import pytest
 
 from committee.cli import entry, main
 from committee.cli.entry import DeferredImports, defer_imports
-from committee.cli.terminal import with_options
+from committee.cli.terminal import _PHRASES, with_options
 from tests.cli.calls import COMMITTEE, fail, fails, run, run_process, succeed
 
 
@@ -58,6 +59,13 @@ def forest(table):
 )  # fmt: skip
 def test_parameters_of_python_are_options(python, spoken):
     assert with_options(python) == spoken == with_options(spoken)
+
+
+def test_phrases_are_those_of_the_library():
+    composed = {"drop names '", "categorical names '", "numeric names '", "cannot be converted: estimator is"}
+    files = Path(entry.__file__).parents[1].rglob("*.py")
+    source = "".join(re.sub(r'"\s+f?"', "", file.read_text("utf-8")) for file in files if file.parent.name != "cli")
+    assert [phrase for phrase in _PHRASES if phrase not in composed and phrase not in source] == []
 
 
 def test_errors_speak_of_options(table, forest):

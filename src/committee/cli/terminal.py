@@ -56,7 +56,7 @@ _PHRASES = {
     "numeric names '": "--exposure names '",
     "y holds one class only": "the target holds one class only",
     " (rows of zero weight do not count)": "",
-    ", and has no attributes of a training": "",
+    ", and the attributes that describe a training are not set": "",
     "left_out_ names the others": "the table of members names the others",
     "is not among categorical_features; name it there": "was learned as numbers; name it by --categorical when fitting",
     "cannot be converted: estimator is": "cannot be converted: it is",
