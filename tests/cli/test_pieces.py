@@ -108,7 +108,7 @@ def test_errors_of_fits_in_pieces(folder, frame):
         ("files are of several kinds", whole, folder / "whole.parquet"),
         ("is named twice", whole, folder / "*.csv"),
         ("is named for two files", csv, "-o", folder / "csv" / "part-0.csv"),
-        ("unknown ending; read in pieces are .parquet", feather, "--scratch", folder),
+        ("unknown ending; files read in pieces end in .parquet", feather, "--scratch", folder),
         ("--memory-limit is for the committee", feather, "--memory-limit", "1 GB"),
     ]
     fails(["fit", "-t", "label", "-m", "tree", "-o", folder / "m.safetensors"], cases)

@@ -445,7 +445,7 @@ def test_what_a_model_was_trained_with_settles_what_a_file_leaves_open(tmp_path,
 def test_options_say_what_is_not_recognised(tmp_path, plain):
     path = tmp_path / "a.csv"
     path.write_bytes(text(";", german).replace("colour", "größe").encode("cp1252"))
-    assert "is not UTF-8 text; say what it is, e.g. --encoding cp1252" in fail("fit", path, *PLAIN_TREE)
+    assert "is not UTF-8 text; give its encoding, e.g. --encoding cp1252" in fail("fit", path, *PLAIN_TREE)
     assert "target 'answer'" in succeed("fit", path, *PLAIN_TREE, "--encoding", "cp1252").stderr
     assert "there is no encoding 'latin-99'" in fail("fit", path, *PLAIN_TREE, "--encoding", "latin-99")
     path.write_text(text(" "), "utf-8")

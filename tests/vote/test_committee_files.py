@@ -250,7 +250,7 @@ def test_names_of_no_table_are_those_of_classifiers_alone(tmp_path: Path) -> Non
     def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
         document["model"] |= {"table": None, "feature_names": names}
 
-    refused(tmp_path / "model", craft(file_of("forest"), change), "feature_names are of a table, which is null")
+    refused(tmp_path / "model", craft(file_of("forest"), change), "feature_names belong to a table, which is null")
     path = tmp_path / "ours"
     path.write_bytes(craft(file_of("bagging of ours"), tell("feature_names", value=names)))
     voters = load(path).voters

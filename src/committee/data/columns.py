@@ -243,7 +243,7 @@ def _kind_of_cell(value: object) -> str:
 
 
 def _read_objects(series: nw.Series[Any], name: str) -> tuple[Kind, nw.Series[Any], Seconds | None]:
-    # narwhals judges a column of Python objects by its first 100 cells
+    # narwhals infers the kind of Python objects from the first 100 cells
     import narwhals as nw
     import pandas as pd
 
@@ -324,7 +324,7 @@ def check_frame(X: Any) -> None:
     from narwhals.dependencies import is_into_lazyframe
 
     if is_into_lazyframe(X):
-        raise TypeError("X is a lazy frame, whose rows are not there yet; pass X.collect() (Dask: X.compute())")
+        raise TypeError("X is a lazy frame, whose rows are not computed yet; pass X.collect() (Dask: X.compute())")
     # narwhals refuses duplicates too, but without a remedy; Arrow's `columns` are not names
     names: Any = X.column_names if hasattr(X, "column_names") else X.columns
     reject_duplicates(name for name in names if isinstance(name, str))

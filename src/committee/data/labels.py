@@ -164,7 +164,7 @@ def target_matrix(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
     if n_columns(y) < 2:
         return target_vector(y, name)
     if issparse(y):
-        raise ValueError(f"{name} is a sparse matrix; several targets are an array, {name}.toarray().")
+        raise ValueError(f"{name} is a sparse matrix; give several targets as an array, {name}.toarray().")
     return _real_numbers(np.asarray(y), name)
 
 
@@ -193,8 +193,8 @@ def _real_numbers(given: NDArray[Any], name: str) -> NDArray[np.float64]:
         given = np.array(numbers).reshape(given.shape)
     if given.dtype.kind not in "biuf":
         raise ValueError(
-            f"{name} holds {given.dtype.name} values, such as {given.flat[0]}; a regressor predicts real numbers, "
-            f"{name}.astype(float)."
+            f"{name} holds {given.dtype.name} values, such as {given.flat[0]}; a regressor predicts real numbers; "
+            f"convert them by {name}.astype(float)."
         )
     target = np.ascontiguousarray(given, dtype=np.float64)
     if (missing := np.isnan(target)).any():

@@ -86,7 +86,7 @@ class RowOverlap:
     """Number of rows of a table that are among the rows of a sketch."""
 
     n_rows: int
-    n_judged: int  # rows that can be judged: all, or those whose digests are within the range of the sketch
+    n_judged: int  # rows that can be compared: all, or those whose digests are within the range of the sketch
     n_known: int
 
     @property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_SQUARES = 1e306  # limit of the squared sum of weighted targets, and of the sum of their weighted squares
 
-LEAST_SHARE = 1e-150  # a row with a smaller share of the total weight is ignored: float64 has no such quotients
+LEAST_SHARE = 1e-150  # a row with a smaller share of the total weight is ignored: its quotients leave float64's range
 
 MOST_POWER = 300  # weights are divided by a power of 2 if the largest is outside 2^-300 to 2^300
 SAME_SCALE = 2.0**-51  # a scale this close to a power of 2 is taken as that power, so that scaling again changes no bit

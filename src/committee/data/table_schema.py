@@ -366,7 +366,7 @@ class TableSchema:
         self._check_width(X.n_columns)
         if (categorical := self.n_levels > 0).any():
             name = self.column(int(categorical.argmax()))
-            raise ValueError(f"X is sparse, but column {name!r} has categories; pass the table as the model was fitted")
+            raise ValueError(f"X is sparse, but column {name!r} has categories; pass a dense table, as in training")
         if (place := X.infinite()) is not None:
             raise ValueError(infinity_message(self.column(place[1]), place[0]))
         return X

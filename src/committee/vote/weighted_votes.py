@@ -437,7 +437,7 @@ class WeightedVotes(Storable, ABC):
         if header.table is not None or header.names is None:
             return cast("Self", committee)
         if not hasattr(committee.voters, "names"):
-            raise ValueError("feature_names are of a table, which is null")
+            raise ValueError("feature_names belong to a table, which is null")
         # without a table, the voters store the names that a frame must have
         return cast("Self", replace(committee, voters=replace(committee.voters, names=tuple(header.names))))
 

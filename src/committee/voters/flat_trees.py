@@ -79,7 +79,7 @@ class FlatTrees:
         for name, dtype in DTYPES.items():
             array = getattr(self, name)
             if array is not None:
-                # the kernels keep no copy to compare with, so nobody may change an array after its check
+                # the kernels keep no copy to compare with, so an array must not change after its check
                 object.__setattr__(self, name, _frozen(name, array, dtype))
         if self.offset.size < 1:
             raise ValueError("offset must have one more element than there are trees; it is empty.")

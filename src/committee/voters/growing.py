@@ -39,7 +39,7 @@ class GrowthLimits:
     @classmethod
     def of(cls, learner: Any) -> GrowthLimits:
         """Limits among a learner's parameters; defaults for parameters that the learner does not have."""
-        # not by get_params, which knows only what the __init__ of a user's subclass takes
+        # not by get_params, which returns only what the __init__ of a user's subclass takes
         found = {each.name: getattr(learner, each.name) for each in fields(cls) if hasattr(learner, each.name)}
         if (weights := found.get("feature_weights")) is not None:
             found["feature_weights"] = feature_weights(weights, learner.table_)

@@ -222,7 +222,7 @@ def test_sources_that_are_none(tmp_path):
         with pytest.raises(kind, match=message):
             scan(given)
     (tmp_path / "a.doc").write_text("x\n", "utf-8")
-    with pytest.raises(ValueError, match=r"a.doc' has an unknown ending; read in pieces are .parquet"):
+    with pytest.raises(ValueError, match=r"a.doc' has an unknown ending; files read in pieces end in .parquet"):
         scan(tmp_path / "a.doc")
     (tmp_path / "a.csv").write_text("x,y\n1,0\n", "utf-8")
     FRAME.write_parquet(tmp_path / "b.parquet")

@@ -124,7 +124,7 @@ def test_broken_text_files(tmp_path: Path, content: str | bytes, message: str) -
 
 def test_text_that_is_no_utf_8_far_into_a_file_is_refused_with_its_row(tmp_path: Path) -> None:
     path = written(tmp_path, b"a,b\n" + b"1,2\n" * 5000 + "1,é\n".encode("latin1"))
-    with pytest.raises(ValueError, match=r"is not UTF-8 text \(row \d+\); say what it is, e.g. encoding='cp1252'"):
+    with pytest.raises(ValueError, match=r"is not UTF-8 text \(row \d+\); give its encoding, e.g. encoding='cp1252'"):
         read_table(path)
 
 
@@ -140,7 +140,7 @@ def test_broken_compressed_files(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(ValueError, match=r"cannot be read|not UTF-8|cells in line"):
             read_table(written(tmp_path, content, f"{name}.csv.gz"))
-    with pytest.raises(ValueError, match="is not a gzip file though its name says so"):
+    with pytest.raises(ValueError, match="is not a gzip file though its name ends so"):
         read_table(written(tmp_path, TEXT, "plain.csv.gz"))
     with pytest.raises(ValueError, match="empty first line"):
         read_table(written(tmp_path, gzip.compress(b"", mtime=0), "nothing.csv.gz"))

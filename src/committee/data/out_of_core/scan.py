@@ -187,7 +187,7 @@ def _of_files(found: tuple[FoundFile, ...]) -> TableSource:
     kinds = {file: next((end for end in ENDINGS if file.name.lower().endswith(end)), None) for file in files}
     odd = next((file for file in files if kinds[file] is None), None)
     if odd is not None:
-        raise ValueError(f"{str(odd)!r} has an unknown ending; read in pieces are {', '.join(ENDINGS)}")
+        raise ValueError(f"{str(odd)!r} has an unknown ending; files read in pieces end in {', '.join(ENDINGS)}")
     if len(set(kinds.values())) > 1:
         other = next(file for file in files if kinds[file] != kinds[files[0]])
         raise ValueError(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _ROW = re.compile(r"\brow \d")
-CELLS = 2**21  # cells of a piece whose size is open: 16 MB as float64, which malloc keeps for the next one
+CELLS = 2**21  # cells of a piece of free size: 16 MB as float64, which malloc reuses for the next piece
 LEAST_ROWS = 1024  # rows of a piece with many columns
 
 

@@ -238,7 +238,7 @@ def _times(column: pl.Series, form: str, dates: str | None) -> pl.Series:
         if sure:
             return parse_seconds(column, own)
         raise ValueError(
-            f"column {column.name!r} was learned from dates that begin otherwise, and its cells here"
+            f"column {column.name!r} was learned from dates of another format, and its cells here"
             f" ({column.drop_nulls()[0]!r}) may have the day or the month first; choose with --dates day-first or"
             " --dates month-first"
         )

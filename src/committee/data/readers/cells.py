@@ -336,7 +336,7 @@ def infer_number_formats(
         sign = common_sign(present) or ""
         special = bool(sign) or bool(unusual_negatives(present).any())
         without_comma = special and wanted is None and not present.str.contains(",", literal=True).any()
-        # numbers such as 2 436 are the same in both, and say nothing of points in other columns
+        # numbers such as 2 436 are the same in both, and settle nothing about points in other columns
         without_comma |= not present.str.contains(r"[.,]").any()
         base = (COMMA if COMMA in bases else THOUSANDS) if without_comma else settled
         forms[name] = with_sign(base, sign)

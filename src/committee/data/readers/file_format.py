@@ -154,7 +154,7 @@ def table_file(path: str | os.PathLike[str]) -> TableFile:
     with file.open("rb") as opened:
         is_gzip = opened.read(2) == _GZIP
     if packed and not is_gzip:
-        raise ValueError(f"{str(file)!r} is not a gzip file though its name says so; rename or compress it")
+        raise ValueError(f"{str(file)!r} is not a gzip file though its name ends so; rename or compress it")
     if is_gzip and not packed:
         raise ValueError(f"{str(file)!r} is a gzip file; name it {file.name}.gz")
     ending = ending_of(name.removesuffix(".gz"))
@@ -182,7 +182,7 @@ def _in_zip(file: Path) -> TableFile:
             names = [entry.filename for entry in folder.infolist() if not entry.is_dir()]
             locked = {entry.filename for entry in folder.infolist() if entry.flag_bits & 1}
     except zipfile.BadZipFile as error:
-        raise ValueError(f"{str(file)!r} is no zip file though its name says so, or a damaged one: {error}") from error
+        raise ValueError(f"{str(file)!r} is no zip file though its name ends so, or a damaged one: {error}") from error
     # macOS adds files of its own
     parts = {name: PurePosixPath(name).parts for name in names}
     seen = [name for name, path in parts.items() if "__MACOSX" not in path and not path[-1].startswith(".")]

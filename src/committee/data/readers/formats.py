@@ -159,7 +159,7 @@ class SeparatedText:
         if not self.is_utf_8:
             return f"{self.file} is not {self.encoding} text{place}; give the right encoding by --encoding"
         return (
-            f"{self.file} is not UTF-8 text{place}; say what it is, e.g. --encoding cp1252 for a file of Windows in"
+            f"{self.file} is not UTF-8 text{place}; give its encoding, e.g. --encoding cp1252 for a file of Windows in"
             " Western Europe, or convert it, e.g. with iconv"
         )
 

@@ -77,7 +77,7 @@ class LearnedColumns:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """Names of the features, none of a model fitted on an array."""
+        """Names of the features, none for a model fitted on an array."""
         return () if self.names is None else self.names
 
     def known(self, ids: Sequence[str] = (), answers: Sequence[str] = (), texts: Sequence[str] = ()) -> KnownColumns:

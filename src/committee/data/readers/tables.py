@@ -130,7 +130,7 @@ def _settled(
     types = frame.schema
     nested = [name for name in wanted if types[name].is_nested()]
     if nested:
-        raise ValueError(f"categorical names {nested[0]!r}, which holds {types[nested[0]]}; drop it")
+        raise ValueError(f"categorical names {nested[0]!r}, which holds {types[nested[0]]}; drop the column")
     casts = [name for name in types if name in texts and types[name] not in (pl.String, pl.Categorical, pl.Enum)]
     frame = frame.with_columns(pl.col(casts).cast(pl.String)).drop(dropped)
     return replace(read, frame=frame)
@@ -138,7 +138,7 @@ def _settled(
 
 def _read(file: TableFile, as_text: frozenset[str], form: FileFormat, known: KnownColumns) -> ReadTable:
     if form.sheet is not None and file.kind != "sheets":
-        raise ValueError(f"a sheet is given for {file}, which is no spreadsheet; leave it out")
+        raise ValueError(f"a sheet is given for {file}, which is no spreadsheet; leave the sheet out")
     texts = as_text | known.text | known.verbatim
     if file.kind not in ("sheets", "text"):
         frame = read_typed(file)

@@ -139,7 +139,7 @@ def parts_of_model(model: BoostedModel, classes: NDArray[Any] | None = None) -> 
     classes = np.arange(model.n_classes) if classes is None else classes
     if len(classes) != model.n_classes:
         raise ValueError(
-            f"estimator has {len(classes)} classes, and its trees are for {model.n_classes}; train it on as many."
+            f"estimator has {len(classes)} classes, and its trees are for {model.n_classes}; train it on that many."
         )
     one_score = len(model.intercept) == 1
     link: Link = Softmax(scale=model.sigmoid if one_score else 1.0)

@@ -254,7 +254,7 @@ def _linked(trees: list[Any], columns: Index, table: TableSchema) -> LinkedTrees
     root = extents(sizes)[:-1].astype(np.intp)
     start = np.repeat(root, sizes)
     split = nodes["is_leaf"] == 0
-    # a split of all numbers from the missing values has no threshold; a feature of a leaf is not looked at
+    # a split of all numbers from the missing values has no threshold; a feature of a leaf is not used
     limit = np.minimum(np.where(split, nodes["num_threshold"], 0.0), np.finfo(np.float64).max)
     feature = np.where(split, columns[np.where(split, nodes["feature_idx"], 0)], -1)
     codes: dict[int, Index] = {}

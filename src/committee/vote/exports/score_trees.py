@@ -35,8 +35,8 @@ VOTER_WORDS = {
     "ModelForest": "trees with models in their leaves",
     "BoostedCommittees": "boosted model trees",
     "LinearScores": "linear scores",
-    "VoteGraph": "voters that answer at random along paths",
-    "PathMajority": "voters that answer at random along paths",
+    "VoteGraph": "voters with random votes along paths",
+    "PathMajority": "voters with random votes along paths",
     "MemberCommittees": "whole committees",
     "EstimatorVoters": "fitted estimators",
     "SignedVoters": "fitted estimators",
@@ -73,7 +73,7 @@ class ScoreTrees:
             kind = type(voters).__name__
             raise TypeError(
                 f"the voters are {VOTER_WORDS.get(kind, kind)}, which {target} has no trees for; committee.to_onnx "
-                "takes those that are not drawn at random."
+                "takes them, unless votes are drawn at random."
             )
         votes = np.where((forest.feature < 0)[:, None], forest.node_votes, 0.0)
         value = votes * np.repeat(weights, forest.n_nodes)[:, None]
