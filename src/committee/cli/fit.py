@@ -370,7 +370,8 @@ def _note_on_dates(rows: TrainingTable) -> list[str]:
     dates = [name for name, form in rows.forms.items() if kind_of_format(form) == "date"]
     if rows.files is None or not dates:
         return []
-    return [f"no month, weekday and hour of {quoted(dates, 4)}, as tables in chunks have none; read one file whole"]
+    named, why = quoted(dates, 4), "as the table is read in chunks; give one file, without --memory-limit"
+    return [f"month, weekday and hour of {named} are not added, {why}"]
 
 
 def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:

@@ -132,12 +132,10 @@ def test_tables_in_chunks_have_no_parts(tmp_path):
     X.with_columns(y=target(CommitteeRegressor, X)).write_parquet(tmp_path / "t.parquet")
     model = CommitteeRegressor(**FAST).fit(scan(tmp_path / "t.parquet"), "y")
     assert model.table_.source is model.table_
-    with pytest.raises(
-        ValueError, match=r"derived_columns='dates' needs a data frame, .*each piece by a DateEnc"
-    ):
+    with pytest.raises(ValueError, match=r"derived_columns='dates' needs a data frame, .*each piece by a DateEnc"):
         CommitteeRegressor(**FAST, derived_columns="dates").fit(scan(tmp_path / "t.parquet"), "y")
     result = succeed("fit", tmp_path / "t.parquet", "-t", "y", "--effort", "fast", "--memory-limit", "1 GB")
-    assert "note: no month, weekday and hour of 'sold', as tables in chunks have none" in result.stderr
+    assert "note: month, weekday and hour of 'sold' are not added, as the table is read in chunks" in result.stderr
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
