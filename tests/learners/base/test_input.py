@@ -33,6 +33,7 @@ from committee import (
     TreeRegressor,
     TreeVoter,
     quadboost_path,
+    scan,
 )
 from committee.learners.base.estimator import BaseClassifier
 from tests import subjects
@@ -368,6 +369,15 @@ NUMBERS_OR_DATES_AS_TEXT = [
     ([f"2024-01-{1 + value % 28:02}" for value in range(N)], "28 different values are dates or times"),
     ([f"{1 + value % 28}.01.2024" for value in range(N)], "28 different values are dates or times"),
 ]
+
+
+@pytest.mark.parametrize(("cells", "message"), NUMBERS_OR_DATES_AS_TEXT)
+def test_text_of_numbers_or_dates_in_pieces_is_refused_with_remedies(cells, message):
+    frame = FRAME.assign(size=pd.Series(cells, dtype=object))
+    parts = [(frame[:15], Y[:15]), (frame[15:], Y[15:])]
+    with pytest.raises(ValueError, match=rf"column 'size' holds text whose {message}.* as by pl\.col\('size'\)\."):
+        TreeVoter().fit(scan(parts))
+    TreeVoter(categorical_features=["size"]).fit(scan(parts))
 
 
 @pytest.mark.parametrize(("cells", "message"), NUMBERS_OR_DATES_AS_TEXT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from committee.data.dates import restore_times
 from committee.data.out_of_core.sources import DerivedFiles, Piece, TableSource
@@ -50,6 +50,9 @@ class StrippedFiles(DerivedFiles):
 @dataclass(frozen=True, eq=False)
 class CheckedFiles(DerivedFiles):
     """Files whose rows are checked: infinity is an error, and rows without a target are left out."""
+
+    decides_text: ClassVar[bool] = True
+    """Whether columns of text are so on purpose, as the formats of all columns are known."""
 
     target: str | None = None  # None leaves all rows in
     left_out: list[int] = field(default_factory=list)

@@ -290,6 +290,14 @@ class TableSummary:
             self.names, (column.found for column in self.columns), [column.form for column in self.columns]
         )
 
+    def check_texts(self) -> None:
+        """Raise ValueError for a column of undeclared text whose values are (nearly) all numbers or dates."""
+        texts = {c.name: c.found or () for c in self.columns if c.kind == "text" and c.categorical and not c.declared}
+        if texts and isinstance(self.categorical_features, str):
+            from committee.data.readers.frame_text import check_text_categories  # with parsers of numbers and dates
+
+            check_text_categories(texts, pieces=True)
+
     @property
     def sampled_rows(self) -> NDArray[np.int64]:
         assert self.sample is not None

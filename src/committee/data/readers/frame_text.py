@@ -49,12 +49,13 @@ def numbers_or_dates(texts: Sequence[str]) -> Literal["numbers", "dates or times
     return None if infer_time_format(column)[0] is None else "dates or times"
 
 
-def check_text_categories(categories: Mapping[str, Sequence[Category]]) -> None:
+def check_text_categories(categories: Mapping[str, Sequence[Category]], *, pieces: bool = False) -> None:
     """Raise for undeclared text whose different values ``categories[name]`` are all numbers or dates.
 
     Nearly all suffice if they are plain numbers, as a fold of the rows may lack the others. Few whole numbers, and
-    numbers with zeros in front, are codes.
+    numbers with zeros in front, are codes. With `pieces` the remedy is that of tables read in pieces.
     """
+    remedy = _remedy_of_pieces if pieces else _remedy
     for name, found in categories.items():
         cells = [str(cell) for cell in found]
         present = [cell for cell in cells if cell.strip().lower() not in COMMON_MARKS]
@@ -63,20 +64,34 @@ def check_text_categories(categories: Mapping[str, Sequence[Category]]) -> None:
         if len(present) < 2 or (few and len(numbers) == len(present)):
             continue
         if (kind := numbers_or_dates(cells)) is not None:
-            raise ValueError(_refusal(name, cells, kind, []))
+            raise ValueError(_refusal(name, cells, [], kind, remedy(name, kind, [])))
         if not few and len(numbers) >= NUMBER_SHARE * len(cells) and not _are_codes(numbers):
-            raise ValueError(_refusal(name, numbers, "numbers", sorted(set(cells).difference(numbers))))
+            odd = sorted(set(cells).difference(numbers))
+            raise ValueError(_refusal(name, numbers, odd, "numbers", remedy(name, "numbers", odd)))
 
 
-def _refusal(name: str, cells: Sequence[str], kind: str, odd: Sequence[str]) -> str:
-    convert = "pandas.to_numeric" if kind == "numbers" else "pandas.to_datetime"
+def _refusal(name: str, cells: Sequence[str], odd: Sequence[str], kind: str, remedy: str) -> str:
     others = f" except {quoted(odd, 3)}" if odd else ""
-    missing = f"missing={odd[:3]!r}" if odd else ""
     return (
         f"column {name!r} holds text whose {len(cells) + len(odd)} different values are {kind} ({quoted(cells, 2)})"
-        f"{others}, and text is taken as categories. Read the table by X ="
-        f" committee.TableReader({missing}).fit_transform(X), or convert the column, e.g. by {convert}. For categories,"
-        " name it in categorical_features or declare its type categorical."
+        f"{others}, and text is taken as categories. {remedy}. For categories, name it in categorical_features or"
+        " declare its type categorical."
+    )
+
+
+def _remedy(name: str, kind: str, odd: Sequence[str]) -> str:
+    convert = "pandas.to_numeric" if kind == "numbers" else "pandas.to_datetime"
+    missing = f"missing={odd[:3]!r}" if odd else ""
+    by_reader = f"Read the table by X = committee.TableReader({missing}).fit_transform(X)"
+    return f"{by_reader}, or convert the column, e.g. by {convert}"
+
+
+def _remedy_of_pieces(name: str, kind: str, odd: Sequence[str]) -> str:
+    strict = ", strict=False" if odd else ""
+    convert = f"cast(pl.Float64{strict})" if kind == "numbers" else "str.to_datetime()"
+    return (
+        f"Convert the column in the pieces, as by pl.col({name!r}).{convert} in a LazyFrame of polars, or fit the files"
+        " by the command line, which reads them"
     )
 
 

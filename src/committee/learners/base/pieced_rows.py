@@ -48,6 +48,8 @@ def encode_pieces(
     else:
         target, weights = target[keep], weights[keep]
     scanned = X.rescan(keep, X.summary.max_bins)
+    if not getattr(X.pieces.source, "decides_text", False):
+        scanned.summary.check_texts()
     table = scanned.summary.schema
     if scanned.is_remote:
         return scanned.matrix(table, digests), target, weights, uniform
