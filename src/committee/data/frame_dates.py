@@ -37,7 +37,7 @@ class Seconds:
 
     @property
     def shortest_form(self) -> str:
-        """Format of dates without a time of the day if all cells are whole days, else that of the type."""
+        """Format of dates without a time of the day if all are whole days without a zone, else that of the type."""
         if self.form != DATETIME_FORMAT or (self.values % SECONDS_PER_DAY > 0.0).any():
             return self.form
         return DATE_FORMAT

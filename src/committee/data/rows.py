@@ -237,7 +237,7 @@ class TargetRows(WeightedRows):
 
 
 def rounded_scale(square: float) -> float:
-    """Return a scale from its square, rounded to a power of 2^(1/16) so that the order of rows has no effect."""
+    """Return a scale from its square (1 for 0), rounded to a power of 2^(1/16) so that row order has no effect."""
     return float(2.0 ** (np.round(8.0 * np.log2(square)) / 16.0)) if square > 0.0 else 1.0
 
 

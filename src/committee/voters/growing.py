@@ -132,7 +132,7 @@ def n_sampled_features(max_features: int | float | str | None, p: int, name: str
 def features_per_tree_and_node(
     max_features_tree: int | float | str | None, max_features: int | float | str | None, p: int
 ) -> tuple[int, int]:
-    """Number of p columns sampled for a tree and, out of these, for each node; 0 means all.
+    """Number of p columns sampled for a tree and, out of these, for each node (0: all of them).
 
     Fractions, roots and logarithms of a node refer to the columns of its tree.
     """

@@ -310,6 +310,8 @@ def test_intervals():
         for closed in ("both", "low", "high", "neither")
     ]
     assert_array_equal(held, [[1, 1, 1, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 1, 0, 0]])
+    whole = losses.Interval(closed="both")
+    assert str(whole) == "(-inf, inf)" and whole.holds([-np.inf, 0.0, np.inf]).tolist() == [False, True, False]
 
 
 def test_number_of_scores():

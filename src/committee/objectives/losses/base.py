@@ -55,11 +55,11 @@ class Interval:
         x = np.asarray(numbers, dtype=np.float64)
         above = x >= self.low if self.closed in ("both", "low") else x > self.low
         below = x <= self.high if self.closed in ("both", "high") else x < self.high
-        return above & below
+        return above & below & np.isfinite(x)
 
     def __str__(self) -> str:
-        left = "[" if self.closed in ("both", "low") else "("
-        right = "]" if self.closed in ("both", "high") else ")"
+        left = "[" if self.closed in ("both", "low") and isfinite(self.low) else "("
+        right = "]" if self.closed in ("both", "high") and isfinite(self.high) else ")"
         return f"{left}{self.low:g}, {self.high:g}{right}"
 
 

@@ -109,8 +109,8 @@ def _signed(tally: F64, signed: bool) -> F64:
 def tree_contributions(committee: Any, X: Any, *, output: Output = "score", n_threads: int = 1) -> F64:
     """Shapley values of each feature for the score of a committee of native trees, or for a mean of trees [1]_.
 
-    Unknown features send a row both ways, in the shares of the training rows. With v(S) the mean score if the features
-    S are known,
+    Splits on unknown features send a row both ways, in the shares of the training rows. With v(S) the mean score if the
+    features S are known,
 
         phi_j = sum over S without j of |S|! (p - |S| - 1)! / p! [v(S with j) - v(S)].
 
