@@ -223,6 +223,9 @@ for _loss in ("squared_error", "absolute_error", "quantile", "huber"):
     add(f"gradient_{_loss}", "mixed", "number", gradient(_loss, "number", line_search=_loss == "squared_error"))
 for _loss in ("poisson", "tweedie"):
     add(f"gradient_{_loss}", "gaps", "count", gradient(_loss, "count"))
+AUTO = dict.fromkeys(("max_leaf_nodes", "subsample", "max_features"), "auto") | {"n_estimators": 4}
+add("gradient_trials", "mixed", "text 2", gradient("log_loss", "text 2", **AUTO))
+add("gradient_trials_regressor", "gaps", "number", gradient("squared_error", "number", **AUTO | {"max_features": 0.5}))
 add("gradient_linear", "mixed", "number", gradient("squared_error", "number", leaf="linear"))
 add("gradient_linear_three", "gaps", "text 3", gradient("log_loss", "text 3", leaf="linear"))
 add("gradient_gamma", "plain", "amount", gradient("gamma", "amount", early_stopping=True, n_iter_no_change=1))
@@ -404,6 +407,9 @@ ALL_MEMBERS = {"effort": "best", "cv": 2, "min_gain": 0.0, "random_state": 0}
 add("committee", "mixed", "text 3", with_small_members(CommitteeClassifier(**ALL_MEMBERS)))
 add("committee_two", "gaps", "truth 2", with_small_members(CommitteeClassifier(**ALL_MEMBERS)))
 add("committee_regressor", "mixed", "number", with_small_members(CommitteeRegressor(**ALL_MEMBERS)))
+
+add("committee_compact", "mixed", "text 3", with_small_members(CommitteeClassifier(**ALL_MEMBERS)))
+add("committee_compact_regressor", "mixed", "number", with_small_members(CommitteeRegressor(**ALL_MEMBERS)))
 
 # sets and intervals
 add(

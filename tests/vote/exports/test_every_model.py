@@ -28,7 +28,7 @@ SINGLE = 1e-6
 """treelite takes exponents of a softmax in single precision."""
 
 NO_TREES = {
-    **dict.fromkeys(("gradient_linear", "gradient_linear_three"), "lines in their leaves"),
+    **dict.fromkeys(("gradient_linear", "gradient_linear_three", "gradient_trials_regressor"), "lines in their leaves"),
     **dict.fromkeys(("model_tree", "model_tree_per_class"), "models in their leaves"),
     **dict.fromkeys(("sbpmt", "sbpmt_hard", "sbpmt_shares"), "boosted model trees"),
     **dict.fromkeys(("probit_boost", "logit_boost"), "linear scores"),
@@ -36,6 +36,7 @@ NO_TREES = {
     **dict.fromkeys(("matryoshka", "matryoshka_greedy", "matryoshka_learners"), "random votes along paths"),
     **dict.fromkeys(("probabilistic", "probabilistic_learners"), "random votes along paths"),
     **dict.fromkeys(("committee", "committee_two", "committee_regressor"), "whole committees"),
+    **dict.fromkeys(("committee_compact", "committee_compact_regressor"), "whole committees"),
     **dict.fromkeys(("adaboost_of_trees", "reweighted_bagging", "reweighted_learners"), "fitted estimators"),
     **dict.fromkeys(("functional_regressor", "functional_rounds", "functional_three"), "fitted estimators"),
     **dict.fromkeys(("quadboost_learners", "quadboost_of_numbers"), "fitted estimators"),

@@ -46,6 +46,7 @@ from committee.learners.gradient.trials import (
     MOST_ROUNDS,
     RATE_OF_AUTO,
     ROWS_OF_ROUND,
+    check_chosen,
     table_of_trials,
 )
 from committee.learners.gradient.validation import PartedRows, binned_loss
@@ -354,6 +355,10 @@ class GradientBoosting(WarmStart, LeafRefitting):
         if isinstance(held_out, PartedRows) and not self.warm_start:
             whole = Target.of(run.target.loss, held_out.rows)
             run.replay(whole, self._penalty, whole.best_constant(len(run.intercept)), n_rounds)
+
+    def _from_file(self) -> None:
+        super()._from_file()
+        check_chosen(self)
 
     def _warn(self, run: GradientRun, fitted: dict[str, Any]) -> None:
         n = run.scored.n_rows

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from committee.data.number_types import F64
+from committee.data.number_types import F64, is_number, is_whole
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.row_sampling import RowUnits
@@ -200,3 +200,40 @@ def table_of_trials(results: list[TrialResult]) -> dict[str, list[float]]:
         "gain": [gain for gain, _ in gains],
         "standard_error": [error for _, error in gains],
     }
+
+
+def check_chosen(learner: Any) -> None:
+    """Check the settings and trials of a learner that was read from a file; raise ``ValueError``."""
+    checks: dict[str, Callable[[Any], bool]] = {
+        "learning_rate_": lambda rate: is_number(rate) and 0.0 < rate < math.inf,
+        **{f"{name}_": check for name, check in _checks_of_settings(learner.table_.n_features).items()},
+    }
+    for name, check in checks.items():
+        value = getattr(learner, name, None)
+        if hasattr(learner, name) and not check(value):  # files of earlier versions have none
+            raise ValueError(f"{name} is {value!r}, which no fit chooses")
+    if (trials := getattr(learner, "trials_", None)) is not None:
+        _check_trials(trials, learner.table_.n_features)
+
+
+def _checks_of_settings(n_features: int) -> dict[str, Callable[[Any], bool]]:
+    return {
+        "max_leaf_nodes": lambda leaves: is_whole(leaves) and 0 <= leaves < 2**31 and leaves != 1,
+        "subsample": lambda share: is_number(share) and 0.0 < share <= 1.0,
+        "max_features": lambda columns: is_whole(columns) and 0 <= columns <= n_features,
+    }
+
+
+def _check_trials(trials: Any, n_features: int) -> None:
+    checks: dict[str, Callable[[Any], bool]] = {
+        **_checks_of_settings(n_features),
+        "rounds": lambda rounds: is_number(rounds) and 0.0 < rounds < math.inf,
+        **dict.fromkeys(("loss", "gain", "standard_error"), lambda value: type(value) is float),
+    }
+    if type(trials) is not dict or list(trials) != list(checks) or {type(each) for each in trials.values()} != {list}:
+        raise ValueError(f"trials_ must be null, or lists named {', '.join(checks)}")
+    if len({len(each) for each in trials.values()}) != 1 or not trials["loss"]:
+        raise ValueError("trials_ holds lists of different lengths, or empty ones")
+    for name, check in checks.items():
+        if bad := [value for value in trials[name] if not check(value)]:
+            raise ValueError(f"trials_ holds {bad[0]!r} in {name!r}, which no trial has")
