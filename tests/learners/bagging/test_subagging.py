@@ -426,7 +426,7 @@ def test_all_subsamples_are_drawn_once():
     [
         (30, {}, r"every subsample of 21 of the 30 rows, and there are 14,307,150; .*max_samples=29 for the 30"),
         (900, {}, r"every subsample of 630 of the 900 rows, and there are more than 1e12; at most 10,000"),
-        (9000, {}, "of 6300 of the 9000 rows, .* at most 1,111 of so many rows .* Set n_estimators to a number.$"),
+        (9000, {}, "of 6300 of the 9000 rows, .* at most 1,111 are possible .* Set n_estimators to a number.$"),
         (30, {"bootstrap": True}, "n_estimators='all' is for draws without replacement"),
         (30, {"max_samples": 31}, "only 30 have weight"),
         (30, {"n_estimators": "every"}, "n_estimators"),

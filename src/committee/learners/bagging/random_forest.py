@@ -262,8 +262,8 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     error at a T chosen on the same rows is slightly too low.
 
     A draw depends on `random_state` and the tree's number alone: a forest of 100 trees begins with that of 50. Weights
-    count in splits, leaves and errors, but a row is drawn or not drawn as a whole. A leaf takes 8 bytes a class, a node
-    53 bytes more: with many classes `min_samples_leaf` or `max_leaf_nodes` keep a forest small.
+    count in splits, leaves and errors, but a row is drawn or not drawn as a whole. A node takes 49 bytes and
+    8 a class, with ``voting="hard"`` 53: with many classes `min_samples_leaf` or `max_leaf_nodes` keep a forest small.
 
     With `reserve` a share of the rows is drawn before the first tree, independently of their labels; the forest, its
     bins, categories and out-of-bag curve are those of the other rows. ``certify(forest, X, y, on="oob")`` bounds its

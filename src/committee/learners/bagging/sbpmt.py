@@ -61,9 +61,9 @@ class Samme:
 
     A tree names a class G(x) and has a probability for each. "samme", "half" and "m1" have one weight for each row,
     "m2" and "mh" one for each row and label: "m2" for each wrong label, against which the tree is to prefer the right
-    one, "mh" for each question "class k or not?". There the score of a class in a leaf is boosted by that class's own
-    weights (but not along the gradient, which has one likelihood for all), and the tree grown by their sums over the
-    classes.
+    one, "mh" for each question "class k or not?". With these two the score of a class in a leaf is boosted by
+    that class's weights (but not along the gradient, which has one likelihood for all), and the tree grown by the sums
+    of these weights over the classes.
 
     Equation: sbpmt-emphasis (docs/theory.md).
     """

@@ -137,7 +137,7 @@ def all_subsamples(
         instead = f", or max_samples={n - 1} for the {n} that leave out one row" if n <= most else ""
         raise ValueError(
             f"n_estimators='all' asks for every subsample of {size} of the {n} rows, and there are {there_are}; at "
-            f"most {most:,} of so many rows are drawn. Set n_estimators to a number{instead}."
+            f"most {most:,} are possible for so many rows. Set n_estimators to a number{instead}."
         )
     few = 2 * size <= n  # the smaller side is listed: those drawn, or those left out
     listed = np.array(list(combinations(range(n), size if few else n - size)), dtype=np.intp)
@@ -245,8 +245,8 @@ class VoteVariance:
     """
 
     rows: F64
-    """Over other training rows, of the vote of every subsample: unbiased for its jackknife variance, and may be below
-    0."""
+    """Over other training rows, for the vote of all subsamples: an unbiased estimate of its jackknife variance, which
+    may be below 0."""
     draws: F64
     """Over other draws from the same rows: the voters' variance divided by their number; 0 if every subsample votes."""
     noise: F64

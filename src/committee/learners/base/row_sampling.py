@@ -374,7 +374,7 @@ def copied_rows(rows: Rows | TargetRows, n_threads: int) -> Index | None:
     """Number the distinct row that each row equals, ``(n,)``, if rows were repeated or resampled; else None.
 
     Different rows are numbered in the order of their first copies. The rule is that of `Folds`: rows of a class that
-    all come k times, and resampled rows. Fewer than `LEAST_DIFFERENT` rows come equally often by chance.
+    all come k times, and resampled rows. Fewer than `LEAST_DIFFERENT` different rows may come equally often by chance.
     """
     if isinstance(rows.X, OutOfCoreMatrix):
         return None

@@ -76,7 +76,7 @@ def for_sbpmt(
     ------
     ValueError
         If X has another number of rows than the fit, y holds an unknown label, a number is out of range, or the model
-        has class weights.
+        has class weights or drew groups.
 
     Examples
     --------

@@ -159,7 +159,7 @@ def _list_of_groups(groups: Any) -> list[Any]:
 def _cells_of_column(X: Any, column: str | int) -> list[Any]:
     if isinstance(column, str):
         if not is_frame(X):
-            raise ValueError(f"group_by={column!r} is a name, and X has no named columns; give the column's place.")
+            raise ValueError(f"group_by={column!r} is a name, and X has no named columns; give the column's number.")
         frame = open_frame(X)
         check_names((column,), tuple(frame.columns), "group_by")
         return list(frame[column].to_list())

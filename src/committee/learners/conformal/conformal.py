@@ -148,7 +148,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     )
     group_by: str | int | None = parameter(
         None,
-        """Column of `X`, by its name or place, whose values are groups: at most a share `alpha` of the rows of each
+        """Column of `X`, by name or number, whose values are groups: at most a share `alpha` of the rows of each
         group may be missed. Other groups are given to `fit` as ``groups``.""",
         str,
         Interval(Integral, 0, None, closed="left"),
