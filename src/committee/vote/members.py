@@ -136,9 +136,7 @@ class MemberCommittees:
         for number, described in enumerate(field(document, "members", list)):
             if type(described) is dict and type(place := described.get("table")) is int:
                 if not 0 <= place < number or members[place].table is None:
-                    raise ValueError(
-                        f"member {number} has the table of member {place}, but no earlier member {place} has one"
-                    )
+                    raise ValueError(f"member {number} names the table of member {place}, no earlier member with one")
                 described = described | {"table": members[place].table}
             name = field(described, "class", str) if type(described) is dict else None
             if name not in COMMITTEES:

@@ -91,11 +91,8 @@ def test_crafted_figures_of_those_left_out_are_refused(name, figures, tmp_path, 
         (tell("voters", "members", 1, "class", value="RegressionCommittee"), "member|classes|link"),
         (forget("voters", "members", 2), "weights are not 3 finite"),
         (tell("voters", "members", 2, "classes", "values", value=[0, 1, 7]), "members have different classes"),
-        (
-            tell("voters", "members", 1, "table", value=1),
-            "member 1 has the table of member 1, but no earlier member 1 has one",
-        ),
-        (tell("voters", "members", 1, "table", value=-1), "member 1 has the table of member -1"),
+        (tell("voters", "members", 1, "table", value=1), "member 1 names the table of member 1, no earlier member"),
+        (tell("voters", "members", 1, "table", value=-1), "member 1 names the table of member -1"),
         (tell("voters", "members", 1, "table", value=True), "'table' is a bool"),
     ],
 )
