@@ -312,7 +312,7 @@ def test_a_warm_start_keeps_the_rate(kind):
 def test_rounds_are_as_many_as_the_best_total_step_takes(best, rounds):
     settings, curve = RoundSettings(15, 1.0, 0), np.r_[np.arange(best, 0.0, -1.0), 0.0].tolist()
     result = TrialResult(settings, curve, np.zeros(1), np.ones(1))
-    assert result.most_rounds() == rounds
+    assert result.most_rounds(0.1) == rounds
     assert_allclose(result.learning_rate(rounds) * rounds, MORE_ROWS * TRIAL_RATE * best)
 
 

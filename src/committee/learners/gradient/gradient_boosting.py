@@ -44,7 +44,8 @@ from committee.learners.gradient.trials import (
     FEATURES_OF_NODE,
     FEWEST_ROUNDS,
     MOST_ROUNDS,
-    RATE_OF_AUTO,
+    RATE_OF_CLASSES,
+    RATE_OF_NUMBERS,
     ROWS_OF_ROUND,
     check_chosen,
     table_of_trials,
@@ -104,7 +105,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
         "auto",
         f"""Most rounds; fewer when early stopping ends the run, or a round changes nothing. "auto": {FEWEST_ROUNDS}, or
         up to {MOST_ROUNDS} where the total step that the trials of `learning_rate` find takes more rounds of
-        {RATE_OF_AUTO}; with early stopping and without trials {MOST_ROUNDS}.""",
+        {RATE_OF_CLASSES}, of {RATE_OF_NUMBERS} for numbers; with early stopping and without trials {MOST_ROUNDS}.""",
         COUNT,
         StrOptions({"auto"}),
     )

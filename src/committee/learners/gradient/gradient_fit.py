@@ -14,6 +14,8 @@ from committee.learners.gradient.target import Target, scores_after
 from committee.learners.gradient.trials import (
     FEWEST_ROUNDS,
     MOST_ROUNDS,
+    RATE_OF_CLASSES,
+    RATE_OF_NUMBERS,
     WITHOUT_TRIALS,
     RoundSettings,
     TrialResult,
@@ -81,7 +83,8 @@ class GradientFit:
         most = None if given == "auto" else int(given)
         others = self.settings.others(learner, self.rows)
         best, results = results_of_trials(parts, self.run, most_trial_rounds(most), self.settings, *others)
-        most = best.most_rounds() if most is None else most
+        if most is None:
+            most = best.most_rounds(RATE_OF_NUMBERS if learner._n_classes is None else RATE_OF_CLASSES)
         return ChosenRounds(most, best.learning_rate(most), best.settings, results)
 
     def _rows_of_trials(self) -> list[PartedRows]:

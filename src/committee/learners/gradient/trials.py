@@ -24,7 +24,7 @@ N_PARTS = 4  # A trial is trained on three of four parts of the rows, and evalua
 MORE_ROWS = 1.2  # factor of the total step, as the fit has a third more rows than the trials
 LARGEST_RATE = 0.5
 FEWEST_ROUNDS, MOST_ROUNDS = 200, 1000
-RATE_OF_AUTO = 0.1  # "auto" rounds are as many as make the rate this or less
+RATE_OF_CLASSES, RATE_OF_NUMBERS = 0.1, 0.05  # "auto" rounds are as many as make the rate this or less
 WITHOUT_TRIALS = 0.1  # rate where there are no trials: held-out rows end the run, or there are too few rows
 ERRORS = 2.0  # standard errors by which the held-out loss of other settings must be lower
 FEW_ROWS = 500  # fewer have no trials of more leaves
@@ -93,9 +93,9 @@ class TrialResult:
         """
         return MORE_ROWS * TRIAL_RATE * self.rounds
 
-    def most_rounds(self) -> int:
-        """Number of rounds where it is "auto"."""
-        return min(MOST_ROUNDS, max(FEWEST_ROUNDS, round(self.total_step / RATE_OF_AUTO)))
+    def most_rounds(self, rate: float) -> int:
+        """Number of rounds where it is "auto": as many as make the rate this or less, within bounds."""
+        return min(MOST_ROUNDS, max(FEWEST_ROUNDS, round(self.total_step / rate)))
 
     def learning_rate(self, n_estimators: int) -> float:
         return min(LARGEST_RATE, self.total_step / n_estimators)
