@@ -127,7 +127,7 @@ class AdaBoostClassifier(Boosting, CalibratedClassifier):
 
     @property
     def vote_(self) -> Literal["discrete", "confidence", "abstaining"]:
-        """Vote of the fit: `vote`, or what "auto" chose."""
+        """Vote of the fit: `vote`, or the choice of "auto"."""
         check_is_fitted(self, "classes_")
         if self.vote != "auto":
             return self.vote
@@ -304,7 +304,7 @@ def samme_weight(error: float, eps: float, n_classes: int) -> float:
 
 
 def samme_step(learning_rate: float, weight: float) -> float:
-    """Return the weight of a voter, at most `MAX_STEP`."""
+    """Return the product, at most `MAX_STEP`."""
     return min(learning_rate * weight, MAX_STEP)
 
 

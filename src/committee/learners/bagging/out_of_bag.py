@@ -119,7 +119,7 @@ class GrowingForest:
         self.rule = rule
         self.oob: OobCurve | None = oob
         self._leaves: list[NDArray[np.int32]] = []  # of each tree's out-of-bag rows, to count them again
-        self._before: tuple[F64, Mask] | None = None  # losses a batch ago, and of which rows
+        self._before: tuple[F64, Mask] | None = None  # losses a batch ago, and the rows with a vote then
         self._idle = 0
         self._first = 0
         self._lowest, self._at_lowest, self._loss_at_lowest = np.inf, 0, np.zeros(0)
@@ -220,8 +220,8 @@ class Reserve:
     ) -> tuple[Rows, Reserve, TableSchema]:
         """Draw the reserve; return the other rows, the reserve, and the schema of the former.
 
-        The reserve contributes class labels, but no feature categories: those that only it has are unseen, as in new
-        rows. `counted` are those of the user's rows that have weight.
+        The reserve contributes class labels, but no feature categories: categories of the reserve alone are unseen, as
+        in new rows. `counted` are those of the user's rows that have weight.
         """
         mask = draw_reserve(len(rows), share, random)
         held = np.bincount(rows.labels[~mask], minlength=len(classes))

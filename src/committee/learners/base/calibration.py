@@ -127,10 +127,10 @@ class CalibratedClassifier(BaseClassifier):
         X, nothing = rows.cells, np.empty((0, len(self.classes_)))
         model = self._for_fold(seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the whole fit has given them
+            warnings.simplefilter("ignore")  # the fit to all rows has given these warnings
             try:
                 model.fit(X[fold.train], rows.labels[fold.train], inner_weights(fold.train_weights))
-            except ValueError:  # such as no column that varies
+            except ValueError:  # for example, if no column varies
                 return nothing
         if len(model.classes_) < len(self.classes_):
             return nothing
@@ -143,7 +143,7 @@ class CalibratedClassifier(BaseClassifier):
         model.__dict__.pop("_skl_callbacks", None)  # callbacks follow the whole fit alone
         own: dict[str, Any] = {"calibrate": None, "random_state": seed, "reserve": 0.0}
         own["categorical_features"] = np.flatnonzero(self.table_.n_levels).tolist() or None
-        if getattr(self, "class_weight", None) != "balanced_subsample":  # the others are among the rows' weights
+        if getattr(self, "class_weight", None) != "balanced_subsample":  # others are part of the row weights
             own["class_weight"] = None
         for name, value in own.items():
             if hasattr(model, name):  # set_params takes only what the __init__ of a user's subclass takes

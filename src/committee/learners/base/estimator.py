@@ -292,7 +292,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         max_bins = getattr(self, "max_bins", MAX_SUBSET_CATEGORIES)
         if self.table_.n_categories.max() <= min(MAX_SUBSET_CATEGORIES, max_bins):
             return rows
-        from committee.data.target_statistics import HighCardinality  # few tables have many
+        from committee.data.target_statistics import HighCardinality  # few tables have many categories
 
         assert not isinstance(rows.X, SparseMatrix)  # which has no categories
         levels = HighCardinality.of_table(rows.X, self.table_, max_bins, of)
@@ -327,7 +327,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         if is_sparse(X):
             return self._sparse(X, reset=False)
         if not is_frame(X):
-            # the first check is for what must not become a number, the second for the width
+            # the first check refuses values that must not become numbers, the second another width
             matrix = numeric_matrix(X, self.table_.source.names)
             return validate_data(self, matrix, reset=False, ensure_all_finite=False)
         if named := getattr(self, "named_columns_", {}):
@@ -407,7 +407,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
             return {}
         for name in self.stored_attributes:  # of a fit that a warm start could have continued
             self.__dict__.pop(name, None)
-        # a warning and no error: folds without a rare class have one class, and a score of such a fold is worth more
+        # no error: a fold may have one class for lack of a rare one, and its score is worth more than an error
         warn_user(
             f"y holds one class only, {self.classes_.tolist()[0]!r} (rows of zero weight do not count): the model "
             "always predicts it, and the attributes that describe a training are not set.",
@@ -484,7 +484,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table.
 
-        Without `y` it is the column of `X` that ``fit`` took by its name.
+        `y` defaults to the column of `X` that ``fit`` took by its name.
         """
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "accuracy_score")
@@ -544,7 +544,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table.
 
-        Without `y` it is the column of `X` that ``fit`` took by its name.
+        `y` defaults to the column of `X` that ``fit`` took by its name.
         """
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "r2_score")

@@ -98,7 +98,7 @@ class FitTasks:
         return group_numbers(self.groups, nonzero_sample_weights(self.sample_weight, len(rows)))
 
     def result(self, kind: str, given: Iterable[Any], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """Costly array, from the checkpoint if it has it."""
+        """Return a costly array, from the checkpoint if it is recorded there."""
         return compute() if self.record is None else self.record.array(kind, given, compute)
 
     @contextmanager

@@ -48,7 +48,7 @@ class FittedLearner(NamedCalls, ABC):
         threads = 1 if is_matrix(X) and len(X) == 1 and self.n_jobs != 0 else n_threads(self.n_jobs)
 
         def of_rows(rows: Any) -> NDArray[Any]:
-            given = {} if offset is None else {"offset": offset}  # only scores that add up take one
+            given = {} if offset is None else {"offset": offset}  # only additive scores take an offset
             found: NDArray[Any] = predict(self.validate_rows(rows), n_threads=threads, **given)
             return found
 

@@ -40,8 +40,8 @@ Mask = NDArray[np.bool_]
 def fit_generator(random_state: Any, labels: NDArray[Any] | None, weights: F64) -> RandomState:
     """Return the generator of all draws of a fit on rows with labels ``(n,)``, None for numbers, and weights ``(n,)``.
 
-    None is a seed that depends only on the numbers of rows of the classes (of all rows, for numbers), so that another
-    fit of the same table draws the same.
+    ``random_state=None`` gives a seed that depends only on the number of rows of each class (of all rows, for numbers),
+    so that another fit of the same table draws the same.
     """
     if random_state is None:
         return RandomState(table_seed(labels, weights))
@@ -52,7 +52,7 @@ def fit_generator(random_state: Any, labels: NDArray[Any] | None, weights: F64) 
 
 
 def table_seed(labels: NDArray[Any] | None, weights: F64) -> int:
-    """Return the seed of a table from its rows of positive weight; weights that count rows count as so many."""
+    """Return the seed of a table from its rows of positive weight; a weight that counts rows stands for that many."""
     counted = weights > 0.0
     times = weights[counted] if counts_rows(weights) else np.ones(int(counted.sum()))
     totals = [times.sum()] if labels is None else np.bincount(np.unique(labels[counted], return_inverse=True)[1], times)

@@ -21,8 +21,8 @@ def voter_template(
 ) -> BaseEstimator:
     """Copy a user's classifier, or regressor for `numbers`, with the categorical columns of the encoded matrix set.
 
-    A parameter `calibrate` of a classifier is kept if `calibrated`, else None. ``ValueError`` if the estimator is of
-    the other kind, or a column has more categories than it takes.
+    A parameter `calibrate` of a classifier is kept if `calibrated`, else set to None. ``ValueError`` if the estimator
+    is of the other kind, or a column has more categories than it takes.
     """
     copy: BaseEstimator = clone(voter)
     if numbers and not is_regressor(copy):

@@ -48,7 +48,7 @@ class WarmStart(CommitteeEstimator):
         return self.committee_
 
     def _by_earlier_columns(self, rows: R, X: Any, weights: ArrayLike | None) -> R:
-        """Encode new rows by the columns of the continued committee, unless they have categories that it has not.
+        """Encode new rows by the columns of the continued committee, unless the rows have other categories.
 
         `weights` are those of all rows of `X`. Rows of the first fit have its columns already.
         """

@@ -280,7 +280,7 @@ class Certificate:
         return "wrong" in self.headline.terms
 
     def __repr__(self) -> str:
-        return str(self)  # its inputs are the votes of all voters
+        return str(self)  # the dataclass's repr has the votes of all voters
 
     def __str__(self) -> str:
         lines = [*self.sentences()]
@@ -308,7 +308,7 @@ def percent(share: float, *, down: bool = False) -> str:
     >>> percent(0.05), percent(0.12301), percent(0.95, down=True)
     ('5 %', '12.4 %', '95 %')
     """
-    thousandths = round(1000.0 * share, 6)  # of 0.05 there are 50.000000000000004
+    thousandths = round(1000.0 * share, 6)  # 1 - 0.95 gives 50.00000000000004
     tenths = int(thousandths) if down else ceil(thousandths)
     return f"{tenths / 10:g} %"
 

@@ -162,7 +162,7 @@ class ConformalClassifier(Conformal, OffsetClassifier):
         return covered(self.p_values(X, groups=groups, offset=offset), level)
 
     def p_values(self, X: Any, *, groups: Any = None, offset: ArrayLike | str | None = None) -> F64:
-        """Return the p-value of each label: the share of scores that are at least as large, its own one counted.
+        """Return the p-value of each label: the share of scores, its own included, that are at least as large.
 
         `X`, `groups` and `offset` are those of `predict_set`. A label is in the set at alpha if its p-value is larger.
 

@@ -229,7 +229,7 @@ class OutOfBagVoters:
         return mean
 
     def predictions(self, X: Any, offset: F64 | None = None) -> Iterator[tuple[Index, F64]]:
-        assert offset is None  # no learner of out-of-bag voters takes one
+        assert offset is None  # no learner of out-of-bag voters takes an offset
         data, voters = self.committee.encode(X), self.committee.voters
         votes = np.stack([voters[t].tally(data, n_threads=1) for t in range(len(voters))])
         T, m, D = votes.shape

@@ -145,7 +145,7 @@ class LPBoostClassifier(CalibratedClassifier):
         used = [np.flatnonzero(weights) for weights in by_class]
         voters = run.voters(np.repeat(np.arange(len(used)), [len(some) for some in used]), np.concatenate(used))
         weights = np.concatenate([weights[some] for weights, some in zip(by_class, used, strict=True)])
-        # each program's weights sum to one, so that its score is a difference of shares of the vote; none is certain
+        # each program's weights sum to one, so that its score is a difference of shares; n rows make no class certain
         link = Truncated(floor=0.5 / (run.count + len(self.classes_)))
         row_weights = np.stack([run.rows.shared_out(solution.row_weights) for solution in solutions])
         counted = nonzero_sample_weights(sample_weight, row_weights.shape[1])

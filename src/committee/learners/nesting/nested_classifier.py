@@ -214,7 +214,7 @@ class NestedClassifier(CalibratedClassifier):
 
     @property
     def _calibrates(self) -> bool:
-        # fits on other rows would take more time than a budget has, and by the clock they would be others
+        # fits to other rows would exceed the budget, and fits that depend on the clock would differ
         return super()._calibrates and not any(self._clocks().values())
 
     def _strength(self, committee: Committee) -> float:

@@ -329,7 +329,7 @@ class DistinctRows:
     """Distinct rows of a training set (equal cells and class), each with the summed weight of its copies.
 
     Voters vote alike on equal rows. So a program over these rows is the same, to the bit, for a row of weight k and k
-    rows, and in any order of the rows. `first` is the first row of each group, `labels` and `weights` are ``(m,)``.
+    rows, and in any order of the rows. `first` is the first copy of each, `labels` and `weights` are ``(m,)``.
     """
 
     def __init__(self, cells: NDArray[Any], rows: Rows) -> None:
