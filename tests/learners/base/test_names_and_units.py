@@ -114,6 +114,25 @@ def test_names_of_two_categories_and_of_two_classes_change_no_forest(seed):
         assert_allclose(clone(model).fit(X, ~labels).predict_proba(X)[:, ::-1], expected, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_names_change_the_vote_of_lpboost_among_those_of_the_largest_margin():
+    X, y = table(7)
+    one, other = (c.LPBoostClassifier().fit(each, y > 1.0) for each in (X, renamed(X)))
+    assert not np.allclose(one.predict_proba(X), other.predict_proba(renamed(X)))  # two optima
+    assert_allclose(one.soft_margin_, other.soft_margin_, atol=2e-6)
+
+
+@pytest.mark.parametrize("more", [{}, {"number": np.arange(N)}])
+def test_names_change_no_tree_and_its_folds_only_without_numbers(more):
+    X, y = table(0)
+    one = X[["few", "many"]].assign(**more)
+    other = renamed(X).rename(columns={"c": "many"})[["few", "many"]].assign(**more)
+    for calibrate in [None, "auto"] if more else [None]:
+        model = c.ProbitModelTreeClassifier(calibrate=calibrate)
+        p, q = (clone(model).fit(each, y > 1.0).predict_proba(each) for each in (one, other))
+        assert_allclose(p, q, rtol=1e-9)
+
+
 def coded(seed: int, *, numeric: bool) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     codes, numbers = rng.integers(0, 4, (60, 2)), np.round(rng.normal(size=(60, 2)), 2)

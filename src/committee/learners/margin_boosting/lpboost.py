@@ -64,6 +64,11 @@ class LPBoostClassifier(CalibratedClassifier):
     row_weights_ : float64 array (P, n)
         The dual solutions. Each adds up to one; 0 for rows with a margin above rho.
 
+    Notes
+    -----
+    The soft margin has one maximum, but several votes may reach it. Which of them is found follows the order of the
+    categories' names, in which voters and rows join the program; other names give the same `soft_margin_`.
+
     References
     ----------
     .. [1] A. Demiriz, K. Bennett, J. Shawe-Taylor (2002). Linear programming boosting via column generation. Machine

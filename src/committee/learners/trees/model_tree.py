@@ -67,6 +67,10 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
     Steps that would take a training score past +-20 (probit; 40 for logit) are not taken, and a step that does not
     lower the risk is halved until it does, so the weighted risk never rises (Lemma 3 of [1]_).
 
+    Folds, of `calibrate` and of ``n_leaf_steps="cv"``, follow the rows' numeric cells. Rows that differ in categories
+    alone are dealt in the order of the categories' names, so that other names change the folds of a table without
+    numbers.
+
     References
     ----------
     .. [1] T. Qin, W.-M. Huang. On subbagging boosted probit model trees, section 3.
