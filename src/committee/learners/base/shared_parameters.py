@@ -316,8 +316,8 @@ class EarlyStoppingParameters:
         """Score that early stopping follows in place of the loss: a scorer's name, as in
         ``sklearn.metrics.get_scorer_names()``, or a callable ``(model, X, y, sample_weight)`` whose result is better
         the larger it is. Of several in a list the first is followed, and all are in `evals_result_`. It needs held-out
-        rows: `early_stopping`, or `X_val` and `y_val`. `X` are these rows, encoded, the only ones that the model
-        predicts; their weights, if there are any, include `class_weight`. `validation_scores_` has the scores.""",
+        rows (`early_stopping`, or `X_val` and `y_val`) or `return_train_score`. `X` are the scored rows, encoded, which
+        alone it predicts; their weights, if any, include `class_weight`. `validation_scores_` has the scores.""",
         str,
         callable,
         list,

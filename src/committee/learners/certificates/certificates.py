@@ -369,9 +369,9 @@ def certify(
         Probability with which the headline may fail; and, separately, any bound of the table.
     on : {"validation", "oob"}, default="validation"
         "oob": each voter, and each pair of voters, is evaluated on its out-of-bag rows. For `RandomForestClassifier`
-        and `SubaggingClassifier` (of a whole ``random_state``, ``oob_score=True``), `SBPMTClassifier`, scikit-learn's
-        forests and bagging. Rows that no voter was trained on, such as the `reserve` of a `RandomForestClassifier` or a
-        `CommitteeClassifier`, evaluate the whole vote too.
+        and `SubaggingClassifier` (with ``oob_score=True`` and an int or None as ``random_state``), `SBPMTClassifier`,
+        scikit-learn's forests and bagging. Rows that no voter was trained on, such as the `reserve` of a
+        `RandomForestClassifier` or a `CommitteeClassifier`, evaluate the whole vote too.
     X_test, y_test : table or array-like and array-like, default=None
         Rows for the test error.
     bounds : tuple of str, default=None

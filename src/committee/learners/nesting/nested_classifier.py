@@ -143,7 +143,7 @@ class NestedClassifier(CalibratedClassifier):
     )
     time_budget: float | None = parameter(
         None,
-        """Stop after this many seconds, above 0; one voter is always trained. Such a run cannot be repeated
+        """Stop after this many seconds, above 0; every score gets one voter at least. Such a run cannot be repeated
         exactly.""",
         POSITIVE,
     )
