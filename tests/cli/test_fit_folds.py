@@ -78,7 +78,7 @@ def test_out_of_bag_rows_are_certified_with_the_weights_of_the_fit(sales, tmp_pa
     forest = ("-m", "random_forest", "-p", "n_estimators=20", "-p", "oob_score=True", "--folds", 0)
     succeed("fit", binary, "-t", "label", *forest, "--weight", "w", "-o", model)
     shown = succeed("certify", model, binary, "--on", "oob", "--weight", "w").stdout
-    assert "From 18 held-out rows about" in shown, "a fifth of the 90 rows with weight"
+    assert "From 18 held-out rows a bound of about" in shown, "a fifth of the 90 rows with weight"
     assert "--weight is that of the fit, for --on oob" in fail("certify", model, binary, "--weight", "w")
 
 
