@@ -9,8 +9,10 @@ from committee import (
     AdaBoostClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    ProbitModelTreeClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    SBPMTClassifier,
     TreeRegressor,
     TreeVoter,
     load,
@@ -107,11 +109,27 @@ def test_trees_and_adaboost(kind):
     assert (used[[0, 2]] == 0.0).all() and used[[1, 3]].any()
 
 
+def test_model_trees_split_by_drawn_columns_and_have_lines_of_all(tmp_path):
+    X, z = numbers(80)
+    settings = {"max_features": 1, "min_samples_leaf": 5, "random_state": 0, "feature_weights": [0, 1, 0, 1]}
+    tree = ProbitModelTreeClassifier(2, min_impurity_decrease=0, **settings).fit(X, z > 0.0)
+    forests = [tree.committee_.voters.forest]
+    model = SBPMTClassifier(2, 2, 2, **settings).fit(X, z > 0.0)
+    forests += [member.forest for member in model.committee_.voters.members]
+    split = np.unique(np.concatenate([forest.feature for forest in forests]))
+    assert_array_equal(split, [-1, 1, 3])
+    assert tree.feature_importances_[[0, 2]].any()  # of lines in leaves
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").feature_weights == [0, 1, 0, 1]
+
+
 def test_weights_where_nothing_is_drawn():
     X, y = numbers(30)
     for kind in (GradientBoostingRegressor, TreeRegressor):
         with pytest.raises(ValueError, match="every node has all columns; set max_features or max_features_tree"):
             kind(feature_weights=[1, 2, 3, 4]).fit(X, y)
     odd = pd.DataFrame(X, columns=[3, 2, 1, 0])
-    with pytest.raises(ValueError, match="could mean either"):
+    with pytest.raises(ValueError, match="a number may mean a position or a name"):
         GradientBoostingRegressor(n_estimators=1, max_features=2, feature_weights={1: 0}).fit(odd, y)
+    with pytest.raises(ValueError, match="a number may mean a position or a name"):
+        TreeVoter(max_features=2, feature_weights={1: 0}).fit(odd, y > 0.0)

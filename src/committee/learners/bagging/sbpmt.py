@@ -344,6 +344,7 @@ class SBPMTClassifier(SubsampledVote):
     min_weight_leaf: float = shared.min_weight_leaf()
     min_impurity_decrease: float | Literal["auto"] = shared.model_tree_decrease("auto")
     max_features: int | float | str | None = shared.max_features(0.5, "Half of them make the committees differ more.")
+    feature_weights: Any = shared.feature_weights(of="`max_features` draws", more="Leaves use all columns.")
     emphasis: EmphasisName = parameter(
         "samme",
         """

@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 )
 
 from committee.data.categories import MAX_SUBSET_CATEGORIES
+from committee.data.column_parameters import refuse_ambiguous
 from committee.data.columns import check_frame, is_frame, take_named, warn_of_other_order, without_named
 from committee.data.labels import Labels, encode_classes, label_vector, n_columns, target_matrix, target_vector
 from committee.data.matrices import (
@@ -160,6 +161,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
                 yield tasks, opened.pop()  # and the rows by no name of this function
 
     def _opened(self, tasks: FitTasks, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> Any:
+        if isinstance(columns := getattr(self, "feature_weights", None), Mapping):
+            refuse_ambiguous(columns, X, "feature_weights")
         tasks.sample_weight = self.fit_weights(y, sample_weight)
         rows = self.training_rows(X, y, tasks.sample_weight)
         if tasks.offsets is not None:

@@ -116,12 +116,12 @@ def max_features(
     )
 
 
-def feature_weights(of: str = "`max_features` or `max_features_tree` draw") -> Any:
+def feature_weights(of: str = "`max_features` or `max_features_tree` draw", more: str = "") -> Any:
     return parameter(
         None,
         f"""Weights of columns where {of} them: the column that is drawn next has a
         probability proportional to its weight. ``{{column: weight}}`` by name or number, with 1 for the others, or
-        one number for each column; a column of weight 0 is never drawn. None: all alike.""",
+        one number for each column; a column of weight 0 is never drawn. None: all alike. {more}""",
         "array-like",
         dict,
         None,

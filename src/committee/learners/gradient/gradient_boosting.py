@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, astuple, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -243,8 +243,6 @@ class GradientBoosting(WarmStart, LeafRefitting):
         if self.interaction_constraints is not None:
             columns = constraints.columns_in_groups(self.interaction_constraints)
             refuse_ambiguous(columns, X, "interaction_constraints")
-        if isinstance(self.feature_weights, Mapping):
-            refuse_ambiguous(self.feature_weights, X, "feature_weights")
         return self._by_earlier_columns(rows, X, tasks.sample_weight)
 
     # --- the rounds -------------------------------------------------------------------------------------------------

@@ -97,6 +97,7 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
     min_weight_leaf: float = shared.min_weight_leaf()
     min_impurity_decrease: float | Literal["auto"] = shared.model_tree_decrease(0.01)
     max_features: int | float | str | None = shared.max_features()
+    feature_weights: Any = shared.feature_weights(of="`max_features` draws", more="Leaves use all columns.")
     selection: Literal["error", "likelihood"] = shared.selection()
     tol: float = shared.newton_tol("Boosting of a leaf")
     max_bins: int = shared.max_bins("For the tree.")
