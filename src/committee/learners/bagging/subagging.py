@@ -244,8 +244,7 @@ class SubaggingClassifier(SubsampledVote):
 
     def _template(self, weights_given: bool) -> BaseEstimator:
         given = TreeVoter() if self.estimator is None else clone(self.estimator)
-        calibrated = self.voting == "soft" and isinstance(given, CalibratedClassifier)  # a TreeVoter shrinks no leaves
-        template = voter_template("estimator", given, self.table_, calibrated=calibrated)
+        template = voter_template("estimator", given, self.table_, calibrated=self.voting == "soft")
         if weights_given and weight_argument(template) is None:
             given_name = "sample_weight" if self.class_weight is None else "class_weight"
             raise ValueError(

@@ -56,6 +56,8 @@ class CalibratedClassifier(BaseClassifier):
         "float",
     )
 
+    _has_temperature = True
+
     _: KW_ONLY
     calibrate: Literal["auto"] | bool | None = parameter(
         "auto",

@@ -21,8 +21,8 @@ def voter_template(
 ) -> BaseEstimator:
     """Copy a user's classifier, or regressor for `numbers`, with the categorical columns of the encoded matrix set.
 
-    A parameter `calibrate` of a classifier is kept if `calibrated`, else set to None. ``ValueError`` if the estimator
-    is of the other kind, or a column has more categories than it takes.
+    The `calibrate` of a classifier is set to None, unless it is a temperature and `calibrated` ones are wanted.
+    ``ValueError`` if the estimator is of the other kind, or a column has more categories than it takes.
     """
     copy: BaseEstimator = clone(voter)
     if numbers and not is_regressor(copy):
@@ -30,7 +30,8 @@ def voter_template(
     if not numbers and not is_classifier(copy):
         raise ValueError(f"{parameter}={voter!r} is not a classifier; a vote needs voters that name classes.")
     params = copy.get_params(deep=False)
-    if not numbers and "calibrate" in params and not calibrated:
+    # a tree's shrunk leaves would no longer be the shares of the weighted rows
+    if not numbers and "calibrate" in params and not (calibrated and getattr(copy, "_has_temperature", False)):
         copy.set_params(calibrate=None)
     categorical = np.flatnonzero(table.categorical)
     if len(categorical) and "categorical_features" in params:

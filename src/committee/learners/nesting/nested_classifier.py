@@ -257,8 +257,7 @@ class NestedClassifier(CalibratedClassifier):
         weights = rows.weights / rows.weights.sum()
         member = None
         if self.voter is not None:
-            calibrated = isinstance(self.voter, CalibratedClassifier)  # a tree's shares stay those of the weighted rows
-            member = voter_template("voter", self.voter, self.table_, calibrated=calibrated)
+            member = voter_template("voter", self.voter, self.table_, calibrated=True)
         binned = rows.binned(self.table_, self.max_bins, threads) if member is None else None
         kept = 8 * len(rows) * self._most_leaves(rows.count) * (2 if self._keeps_reach() else 1)
         precision = np.float64 if kept <= _MOST_BYTES else np.float32
