@@ -74,6 +74,7 @@ def test_no_method_of_a_public_class_names_a_base_of_it(kind):
         ),
         (lambda: AdaBoostClassifier(verbose=1), "'verbose'; a fit prints nothing;"),
         (lambda: CommitteeClassifier(time_budget=9), "'time_budget'; here it is time_limit."),
+        (lambda: AdaBoostClassifier(early_stopping_round=3), "is n_iter_no_change (with early_stopping=True)."),
     ],
 )
 def test_a_wrong_argument_has_a_remedy(call, message):

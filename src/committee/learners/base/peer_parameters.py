@@ -59,11 +59,10 @@ NOTES = {
     "min_samples_split": "which limits leaves",
     "ccp_alpha": "or committee.prune after the fit",
     "scale_pos_weight": "such as {0: 1, 1: s}",
-    "early_stopping_rounds": "with early_stopping=True",
-    "od_wait": "with early_stopping=True",
+    **dict.fromkeys(("early_stopping_rounds", "early_stopping_round", "od_wait"), "with early_stopping=True"),
     "exposure": "the logarithm of the exposure",
     "linear_tree": "as leaf='linear'",
-    "init_model": "which continues the model's own committee",
+    **dict.fromkeys(("init_model", "xgb_model"), "which continues the model's own committee"),
 }
 """Addition to the hint, by the unknown keyword."""
 
