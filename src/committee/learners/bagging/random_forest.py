@@ -91,7 +91,7 @@ class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
     warm_start: bool = parameter(
         False,
         """Continue with the trees of the last `fit`, up to `n_estimators` in all; with "oob" they are not grown again.
-        On the same rows, with the same integer `random_state`, that gives the bits of one fit. On other
+        On the same rows, with the same integer `random_state`, that gives the same bits as one fit. On other
         rows the earlier trees are unchanged, but have no out-of-bag votes: set ``oob_score=False``, and for classes
         ``calibrate=None``.""",
     )

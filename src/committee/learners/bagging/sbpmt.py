@@ -368,7 +368,7 @@ class SBPMTClassifier(SubsampledVote):
     oob_score: bool = shared.oob_score()
     class_weight: Any = shared.class_weight(of_draws=True)
     max_bins: int = shared.max_bins("For the trees.")
-    categorical_features: Any = shared.categorical_features("Leaves use them as 0/1 columns.")
+    categorical_features: Any = shared.categorical_features("Leaves use categories as 0/1 columns.")
     random_state: Any = shared.random_state("the subsamples and the features of `max_features`")
     n_jobs: int | None = shared.n_jobs("Subsamples trained at the same time")
 

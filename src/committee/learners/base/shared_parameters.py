@@ -193,7 +193,7 @@ def max_samples(default: T, more: str = "") -> T:
 
 def n_subsamples(more: str = "") -> int | Literal["all"]:
     text = f"""Number M of subsamples, each with a voter. {more} "all": complete subagging, every subsample
-    of `max_samples` rows that has each class; an error above 10,000."""
+    of `max_samples` rows that has each class, or ``ValueError`` if they are more than 10,000."""
     return parameter(21, text, COUNT)
 
 
@@ -316,8 +316,8 @@ class EarlyStoppingParameters:
         """Score that early stopping follows in place of the loss: a scorer's name, as in
         ``sklearn.metrics.get_scorer_names()``, or a callable ``(model, X, y, sample_weight)`` whose result is better
         the larger it is. Of several in a list the first is followed, and all are in `evals_result_`. It needs held-out
-        rows (`early_stopping`, or `X_val` and `y_val`) or `return_train_score`. `X` are the scored rows, encoded, which
-        alone it predicts; their weights, if any, include `class_weight`. `validation_scores_` has the scores.""",
+        rows (`early_stopping`, or `X_val` and `y_val`) or `return_train_score`. `X` are the scored rows, encoded;
+        `model` predicts no others. Row weights include `class_weight`. `validation_scores_` has the scores.""",
         str,
         callable,
         list,

@@ -107,9 +107,9 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     )
     alpha_: float = fitted("`alpha` of the fit, on which its warnings are based.", "float")
     scores_: F64 = fitted(
-        "Score of each training row by voters that have not seen it; NaN if there are none.", "float64 array (n,)"
+        "Score of each training row by voters that have not seen it; NaN without such voters.", "float64 array (n,)"
     )
-    score_weights_: F64 = fitted("Weights of the scores; absent if all are equal.", "float64 array (n,)")
+    score_weights_: F64 = fitted("Weights of the scores; absent without `sample_weight`.", "float64 array (n,)")
     row_categories_: NDArray[np.int64] = fitted(
         """Category of each row, within which scores are compared: its group's number g; with `per_class`, g times the
         number of classes plus the number of its class.""",
