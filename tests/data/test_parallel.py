@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from joblib import cpu_count, delayed
+from threadpoolctl import threadpool_info
 
 from committee.data import parallel
 from committee.data.parallel import (
@@ -21,6 +22,7 @@ from committee.data.parallel import (
     members_from_executor,
     n_processes,
     n_threads,
+    one_blas_thread,
     trained_members,
 )
 from tests.patience import PATIENCE
@@ -100,3 +102,15 @@ def test_a_job_that_ends_while_it_is_stopped_keeps_no_lock(monkeypatch):
     for thread in [*jobs, started(may_end.wait)]:
         thread.join(PATIENCE)
         assert not thread.is_alive()
+
+
+def test_blas_has_one_thread_within_the_limit_alone():
+    def threads():
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+    before = threads()
+    with one_blas_thread():
+        assert set(threads()) == {1}
+    assert threads() == before
+    with one_blas_thread():  # by the libraries that were found
+        assert set(threads()) == {1}

@@ -138,6 +138,7 @@ def test_selections_and_copies_share_too():
     assert type(model[[2, 0]].voters) is SharedForest
     copied = pickle.loads(pickle.dumps(model.voters))
     assert type(copied) is SharedForest and copied.stored_bytes == model.voters.stored_bytes
+    assert 0.2 * copied.most_stored_bytes < copied.stored_bytes < copied.most_stored_bytes
 
 
 def test_trees_that_share_more_than_a_file_may_are_written_whole(tmp_path, monkeypatch):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from ctypes import c_ulong, py_object, pythonapi
+from functools import lru_cache
 from multiprocessing import current_process, parent_process
 from threading import RLock, Thread, get_ident
 from time import monotonic, sleep
@@ -43,9 +45,16 @@ def n_processes(jobs: int, tasks: int) -> int:
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Limit BLAS, which ignores `n_jobs`, to one thread: many small systems are solved faster that way."""
-    from threadpoolctl import threadpool_limits
+    limited: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
+    return limited
 
-    return threadpool_limits(1, "blas")  # type: ignore[no-any-return]
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> Any:
+    # found anew after imports, which may load others: a search takes 3 ms, as long as a fit on few rows
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @contextmanager

@@ -347,6 +347,20 @@ class SharedForest(Forest):
         """Size of the arrays in a file."""
         return sum(array.nbytes for array in self._stored_arrays().values())
 
+    @property
+    def most_stored_bytes(self) -> int:
+        """Size of the arrays in a file at most, without finding the equal parts of the trees."""
+        inner = self.feature >= 0
+        n_inner, n_nodes = int(inner.sum()), len(inner)
+        if n_nodes > MIN_NODE_LIMIT or self.gain[~inner].any():
+            return self.nbytes  # may be stored as a plain forest
+        places, number = 4 if n_nodes > np.iinfo(np.uint16).max else 2, 8
+        votes = number * self.n_outputs if self.label is None else self.label.itemsize
+        record = (2 * n_nodes + n_inner) * number if has_record(self) else 0
+        of_split = 3 * places + number + 1 + 4 + 4
+        of_nodes = n_inner * of_split + (n_nodes - n_inner) * votes
+        return int(len(self) * places + of_nodes + record + self.category_bits.nbytes)
+
     def _stored_arrays(self) -> dict[str, NDArray[Any]]:
         graph, vote = self.graph, "label" if self.value is None else "value"
         return {

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from committee import _core
 from committee.data.matrices import SparseMatrix
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.row_sampling import (
@@ -105,6 +106,19 @@ def test_shares_are_those_asked_for_and_draws_differ():
     together = (draws[:-1] & draws[1:]).mean()
     assert abs(together - 0.09) < 0.005  # one draw says nothing about the next
     assert RowUnits.of(rows, 0, 1).drawn(1e-12, 0).sum() == 1
+
+
+@pytest.mark.parametrize("share", [1e-12, 0.25, 0.7, 1.0 - 2.0**-53, 1.0])
+def test_units_are_drawn_by_their_numbers(share):
+    X, labels = few_values(3, 200)
+    units = RowUnits.of(equal_rows(X, labels), 0, 1)
+    number = (_core.row_keys(units.place[:, None], 5, 1) >> np.uint64(11)) * 2.0**-53
+    among = np.arange(len(number)) % 3 > 0
+    assert_array_equal(units.below(share, 5), number < share)
+    assert_array_equal(units.below(share, 5, among), (number < share) & among)
+    least = number == number[among].min()  # one, where the share draws none
+    drawn = (number < share) & among
+    assert_array_equal(units.drawn(share, 5, among), drawn if drawn.any() else least & among)
 
 
 @pytest.mark.parametrize("weight", [0.25, 2.5, 1000.0, 1e12])

@@ -5,6 +5,7 @@ A row of weight k is sampled as k equal rows are.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -125,22 +126,23 @@ class RowUnits:
 
     def drawn(self, share: float, seed: int, among: Mask | None = None) -> Mask:
         """Draw each unit (of the mask `among`) with probability `share`, at least one."""
-        drawn, lowest = self._below(share, seed, among)
-        return drawn if lowest < share else self._below(float(np.nextafter(lowest, 2.0)), seed, among)[0]
+        drawn = self.below(share, seed, among)
+        if drawn.any():
+            return drawn
+        keys = _core.row_keys(self.place[:, None], seed, 1)
+        lowest = _unit_interval(keys if among is None else keys[among]).min()
+        return self.below(float(np.nextafter(lowest, 2.0)), seed, among)
 
     def below(self, share: float, seed: int, among: Mask | None = None) -> Mask:
         """Draw as `drawn`, but possibly none: the draw of a part of the rows is that part of the draw of all rows."""
-        return self._below(share, seed, among)[0]
-
-    def _below(self, share: float, seed: int, among: Mask | None) -> tuple[Mask, float]:
-        drawn, lowest = np.empty(len(self.place), dtype=bool), 2.0
+        drawn = np.empty(len(self.place), dtype=bool)
+        bound = math.ceil(share * 2.0**53) << 11  # of keys whose numbers in [0, 1) are below the share
         for some in _blocks(len(self.place)):
-            place = _unit_interval(_core.row_keys(self.place[some, None], seed, 1))
-            if among is not None:
-                place[~among[some]] = 2.0
-            np.less(place, share, out=drawn[some])
-            lowest = min(lowest, float(place.min()))
-        return drawn, lowest
+            keys = _core.row_keys(self.place[some, None], seed, 1)
+            np.less(keys, np.uint64(min(bound, 2**64 - 1)), out=drawn[some])
+        if bound >= 2**64:
+            drawn[:] = True
+        return drawn if among is None else drawn & among
 
     def held_out(self, share: float, labels: NDArray[np.uint16] | None, group: Index | None = None) -> Mask | None:
         """Hold out a share of the units, stratified by the labels of the rows; at least one unit of each class stays.
@@ -196,6 +198,8 @@ def _blocks(n: int) -> Iterator[slice]:
 
 
 def _numbers(mask: Mask) -> NDArray[np.int32]:
+    if len(mask) <= BLOCK:
+        return np.flatnonzero(mask).astype(np.int32)
     numbers, first = np.empty(np.count_nonzero(mask), dtype=np.int32), 0
     for some in _blocks(len(mask)):  # blocks of 64-bit numbers take little memory
         found = np.flatnonzero(mask[some])

@@ -17,6 +17,7 @@ from committee.learners.blend.weights import WeightedVote
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Average
 from committee.vote.links.probability import Share
+from committee.voters.shared_forest import SharedForest
 
 ROWS_OF_A_MEGABYTE: dict[Effort, float] = {"fast": 15_000, "default": 3000, "best": 750}
 """Training rows for each megabyte of the default limit."""
@@ -123,12 +124,12 @@ class SizeLimit:
 
     def fitting(self, members: Sequence[Member]) -> list[Member]:
         """Members of which one part fits, or all of them if there is none."""
-        return [one for one in members if self._least(one) <= self.most] or list(members)
+        return [one for one in members if self._has_room(one)] or list(members)
 
     def check(self, members: Sequence[Member]) -> None:
         """Raise ``ValueError`` if no part of any member fits into a given limit."""
-        least = [self._least(one) for one in members]
-        if self.given and least and min(least) > self.most:
+        if self.given and members and not any(map(self._has_room, members)):
+            least = [self._least(one) for one in members]
             needed = byte_text(OWN_SHARE * min(least) + OWN_BYTES + self.columns)
             columns = f", {byte_text(self.columns)} of it for categories and texts of columns, which may be left out"
             raise ValueError(
@@ -137,14 +138,27 @@ class SizeLimit:
                 f"{columns if self.columns > OWN_BYTES else ''}. Give that much."
             )
 
+    def _has_room(self, member: Member) -> bool:
+        parts = _parts(member)
+        smallest = _most_bytes(min(parts.fits, key=lambda fit: fit.n_nodes))
+        if parts.has_voters:
+            smallest *= parts.nodes[0] / parts.nodes.sum()
+        return smallest <= self.most or self._least(member) <= self.most
+
     def _least(self, member: Member) -> float:
         return float(_parts(member).file_bytes[0])
+
+    def _all_fit(self, members: Sequence[Member]) -> bool:
+        # by bounds, as exact sizes take a tenth of the time of a fit
+        return sum(_most_bytes(fit) for one in members for fit in one.committees) <= self.most
 
     def too_large(self, members: Sequence[Member], gains: F64, errors: F64) -> int | None:
         """Number of the member to leave out, None if all fit: that of the least gain per byte.
 
         Members go whose gain is within its standard error, and others only if one part of each is too much.
         """
+        if self._all_fit(members):
+            return None
         parts = [_parts(one) for one in members]
         sizes = np.array([one.file_bytes[: one.n_measured].sum() for one in parts])
         if sizes.sum() <= self.most:
@@ -160,6 +174,8 @@ class SizeLimit:
         First only as many trees of a forest may stay as vote on an out-of-bag row: the held-out loss is that of no
         more. Then about the same share of each member's parts stays.
         """
+        if self._all_fit(vote.members):
+            return vote
         parts = [_parts(one) for one in vote.members]
         counts = [len(one.nodes) for one in parts]
         for share in (*_SHARES, 0.0):
@@ -184,6 +200,12 @@ class SizeLimit:
 
 _SHARES = (1.0, 0.95, 0.9, 0.8, 0.6)
 """Shares of the limit that are tried one after the other, as fewer trees have fewer parts in common."""
+
+
+def _most_bytes(fit: Committee | RegressionCommittee) -> float:
+    forest = getattr(fit.voters, "forest", fit.voters)
+    own = forest.most_stored_bytes if isinstance(forest, SharedForest) else fit.nbytes
+    return own + fit.column_bytes + OWN_BYTES
 
 
 def _parts(member: Member) -> MemberParts:
