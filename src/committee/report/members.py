@@ -56,7 +56,7 @@ def members_grid(model: Any) -> Grid:
             BLANK if len(model.member_names_) == 1 else _loss(model, model.oof_loss_ + one["gain"]),
             f"{one['seconds']:.2f}",
             f"{one['nodes']:,}",
-            byte_text(one["file_bytes"]),
+            BLANK if one["file_bytes"] is None else byte_text(one["file_bytes"]),
             BLANK if one["predict_us"] is None else f"{one['predict_us']:.1f}",
         )
         for one in model.members_.iter_rows(named=True)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.given_rows import GivenRows, encoded_cells
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64
 from committee.data.table_schema import TableSchema
@@ -18,6 +19,7 @@ from committee.data.typed_json import field
 from committee.files.documents import Arrays, Document, Tensors, header_bytes
 from committee.files.kinds import COMMITTEES, MAX_DEPTH
 from committee.vote.committee import Committee, RegressionCommittee
+from committee.voters.estimators import EstimatorVoters, RegressorVoters
 from committee.voters.protocol import VoteKind, VoterIndex
 
 
@@ -26,7 +28,7 @@ class MemberCommittees:
     """M committees that vote with their probabilities, or with their predicted numbers.
 
     Each member encodes the rows by its own table. Members that do not accept sparse matrices receive dense blocks of
-    rows.
+    rows. Estimators of other libraries receive the rows as the user gives them (`GivenRows`).
     """
 
     takes_sparse: ClassVar[bool] = True
@@ -72,8 +74,13 @@ class MemberCommittees:
 
     @property
     def n_features(self) -> int | None:
-        table = self.members[0].table
-        return self.members[0].voters.n_features if table is None else table.n_features
+        own = next((one for one in self.members if not reads_tables(one)), self.members[0])
+        return own.voters.n_features if own.table is None else own.table.n_features
+
+    @property
+    def reads_tables(self) -> bool:
+        """Whether a member needs the rows as the user gives them."""
+        return any(map(reads_tables, self.members))
 
     @property
     def n_nodes(self) -> NDArray[np.int64]:
@@ -87,7 +94,7 @@ class MemberCommittees:
     def spread(self) -> F64:
         return np.ones(len(self))
 
-    def tally(self, X: Matrix, weights: F64 | None = None, n_threads: int = 1) -> F64:
+    def tally(self, X: Matrix | GivenRows, weights: F64 | None = None, n_threads: int = 1) -> F64:
         w = np.ones(len(self)) if weights is None else np.asarray(weights, dtype=np.float64)
         total = np.zeros((len(X), self.n_outputs))
         voting = [t for t, weight in enumerate(w.tolist()) if weight != 0.0]
@@ -95,16 +102,20 @@ class MemberCommittees:
             total += w[t] * answer
         return total
 
-    def votes(self, X: Matrix, n_threads: int = 1) -> F64:
+    def votes(self, X: Matrix | GivenRows, n_threads: int = 1) -> F64:
         return np.stack(list(self._answers(range(len(self)), X, n_threads)), axis=1)
 
-    def _answers(self, chosen: Iterable[int], X: Matrix, n_threads: int) -> Iterator[F64]:
+    def _answers(self, chosen: Iterable[int], rows: Matrix | GivenRows, n_threads: int) -> Iterator[F64]:
+        X = encoded_cells(rows)
         encoded = _EncodedRows(X)
         for t in chosen:
             one = self.members[t]
+            if isinstance(rows, GivenRows) and reads_tables(one):
+                yield one.answer_of(rows.table, n_threads)
+                continue
             if isinstance(X, SparseMatrix) and not one.takes_sparse:
                 blocks = X.blocks(np.arange(X.n_columns), n_threads)
-                yield np.concatenate([one.answer_of(one.encode(rows), n_threads) for rows in blocks])
+                yield np.concatenate([one.answer_of(one.encode(block), n_threads) for block in blocks])
             else:
                 yield one.answer_of(encoded.by(one), n_threads)
 
@@ -119,12 +130,13 @@ class MemberCommittees:
         return {"kind": "members", "members": members}
 
     @property
-    def file_bytes(self) -> list[int]:
-        """Bytes of each member in a model file, which holds equal tables once."""
-        tables, sizes = set[str](), []
+    def file_bytes(self) -> list[int | None]:
+        """Bytes of each member in a model file, which holds equal tables once; None if it cannot hold the member."""
+        tables, sizes = set[str](), list[int | None]()
         for one in self.members:
             table = {} if one.table is None else one.table.to_json()
-            sizes.append(one.file_bytes - (header_bytes(table) if (text := json.dumps(table)) in tables else 0))
+            size, text = bytes_in_file(one), json.dumps(table)
+            sizes.append(size - header_bytes(table) if size is not None and text in tables else size)
             tables.add(text)
         return sizes
 
@@ -198,6 +210,19 @@ def _encoders(table: TableSchema) -> list[tuple[Any, ...]]:
     values = table.values or (None,) * table.n_features
     pairs = zip(table.categories, values, strict=True)
     return [(each, numbers, each and (table.refuses_unknown, table.rounding)) for each, numbers in pairs]
+
+
+def bytes_in_file(member: Committee | RegressionCommittee) -> int | None:
+    """Bytes of a member in a model file; None if a file cannot hold it, as an estimator of another library."""
+    try:
+        return member.file_bytes
+    except TypeError:
+        return None
+
+
+def reads_tables(member: Committee | RegressionCommittee) -> bool:
+    """Return whether a member is an estimator of another library, which is given the user's table."""
+    return member.table is None and isinstance(member.voters, EstimatorVoters | RegressorVoters)
 
 
 def _of_document(document: Document, arrays: Arrays) -> MemberCommittees:

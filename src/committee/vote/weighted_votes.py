@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
-from committee.data.matrices import as_sparse_matrix, is_sparse, reject_sparse
+from committee.data.given_rows import GivenRows
+from committee.data.matrices import SparseMatrix, as_sparse_matrix, is_sparse, reject_sparse
 from committee.data.offsets import check_scores, checked_offset
 from committee.data.text import byte_text
 from committee.data.typed_json import NamedParameters, field
@@ -353,18 +354,22 @@ class WeightedVotes(Storable, ABC):
 
     def encode(self, X: Any) -> Any:
         """Return the checked matrix that the voters take, or X itself for estimators with their own checks."""
-        if self.table is not None and not is_sparse(X):
-            return self.table.encode(X)
         if self.table is not None:
-            if not self.takes_sparse:
-                reject_sparse(X, f"a committee of {type(self.voters).__name__}")
-            return self.table.encode_sparse(as_sparse_matrix(X))
+            cells = self.table.encode(X) if not is_sparse(X) else self._encode_sparse(self.table, X)
+            if not getattr(self.voters, "reads_tables", False):
+                return cells
+            return GivenRows.of(X, cells, getattr(self.table, "left_out", ()))
         if not _are_native_trees(self.voters):
             return X  # the members check it
         data = check_array(X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X")
         if data.shape[1] != self.voters.n_features:
             raise ValueError(f"X has {data.shape[1]} columns; the voters need {self.voters.n_features}.")
         return data
+
+    def _encode_sparse(self, table: TableSchema, X: Any) -> SparseMatrix:
+        if not self.takes_sparse:
+            reject_sparse(X, f"a committee of {type(self.voters).__name__}")
+        return table.encode_sparse(as_sparse_matrix(X))
 
     def _tally(self, data: Any, n_threads: int, offset: ArrayLike | None = None) -> Scores:
         return self._settled(self.voters.tally(data, self.weights, n_threads), offset)

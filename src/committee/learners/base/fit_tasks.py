@@ -84,6 +84,11 @@ class FitTasks:
         self._checkpoint = FitCheckpoint(given, self._estimator, rows, self.groups)
 
     @property
+    def table(self) -> Any:
+        """The user's table."""
+        return self._about["X"]
+
+    @property
     def record(self) -> FitRecord | None:
         return None if self._checkpoint is None else self._checkpoint.record
 

@@ -29,10 +29,11 @@ from committee.files.documents import header_bytes
 from committee.learners.bagging.out_of_bag import Reserve
 from committee.learners.bagging.subsamples import scatter_rows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import CommitteeEstimator, R
+from committee.learners.base.estimator import R
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.base.row_sampling import Fold, Folds, copied_rows, warn_of_copies
+from committee.learners.blend.candidate_choice import CandidateChoice
 from committee.learners.blend.members import Candidate, Effort, LeftOut, Member, members_table, predict_times
 from committee.learners.blend.model_size import SizeLimit, default_size
 from committee.learners.blend.out_of_fold import (
@@ -65,7 +66,7 @@ RESERVE_ATTRIBUTES = ("reserved_rows_", "reserve_loss_", "reserve_score_")
 
 
 @with_parameters
-class Blend(ReducibleBlend, CommitteeEstimator):
+class Blend(ReducibleBlend, CandidateChoice):
     """Base of the committees of ensembles."""
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("members",)
@@ -124,6 +125,17 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         """How many candidates are trained and on how many folds; see docs/blend.md for their names and costs.""",
     )
     _: KW_ONLY
+    candidates: Any = parameter(
+        None,
+        """What may become a member: a list of names of candidates, "default" for those of `effort`, and classifiers or
+        regressors of any library with scikit-learn's interface, as they are or as ``(name, estimator)``. These are
+        trained on folds, on the rows as given: frames without columns that identify rows, else float64 or CSR arrays;
+        class labels are 0, ..., K - 1. A model file cannot hold them. None: ["default"].""",
+        list,
+        tuple,
+        None,
+        type_words="list or None",
+    )
     cv: Any = parameter(
         None,
         """Held-out rows of the members: a number of folds, or one of scikit-learn's splitters whose test sets share no
@@ -262,25 +274,24 @@ class Blend(ReducibleBlend, CommitteeEstimator):
             found = self._constant(rows)
             if not found:
                 rows, counted, reserve = self._reserved(rows, tasks)
+                self._check_foreign(tasks.table, rows)
                 found = self._trained(rows, counted, tasks)
-                found["member_predict_times_"] = predict_times(
-                    found["committee_"].voters, found["member_sizes_"], rows.cells
-                )
-                found |= self._reserve_attributes(reserve, found["committee_"])
+                voters, cells = found["committee_"].voters, rows.cells
+                if voters.reads_tables:
+                    cells = self._given(tasks.table, np.flatnonzero(counted), cells)
+                found["member_predict_times_"] = predict_times(voters, found["member_sizes_"], cells)
+                if reserve is not None:
+                    cells = reserve.rows.cells
+                    if voters.reads_tables:
+                        cells = self._given(tasks.table, reserve.numbers, cells)
+                    found |= self._reserve_attributes(reserve, found["committee_"], cells)
             tasks.end(found)
         return self
-
-    _numbers: ClassVar[bool] = False
 
     @property
     def number_loss(self) -> Loss | None:
         """Loss of predicted numbers, by `loss` and `quantile`; None for classes."""
         return None
-
-    def _wanted(self, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
-        from committee.learners.blend.portfolio import candidates  # with all their learners, which no prediction needs
-
-        return candidates(self._numbers, self.effort, n, n_scores)
 
     def _suited(self, wanted: list[Candidate], rows: Any) -> tuple[list[Candidate], list[LeftOut]]:
         if not isinstance(rows.X, SparseMatrix):
@@ -309,7 +320,8 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         """Rows of the fit, their mask among the user's rows, and the reserve."""
         return rows, nonzero_sample_weights(tasks.sample_weight, len(rows)), None
 
-    def _reserve_attributes(self, reserve: Reserve | None, committee: Any) -> dict[str, Any]:
+    def _reserve_attributes(self, reserve: Reserve, committee: Any, cells: Any) -> dict[str, Any]:
+        """Figures of the vote on the reserve, whose rows the voters read as `cells`."""
         return {}
 
     @property
@@ -349,7 +361,10 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         if by_user or copied is not None or not oob_is_held_out(rows, self.table_, n_dealt):
             wanted = [replace(one, out_of_bag=False) for one in wanted]
         categorical = np.flatnonzero(self.table_.n_levels).tolist() or None
-        fits = FoldTrainer(rows, folds, categorical, int(tasks.random(rows).randint(2**30)), self.n_jobs)
+        seed = int(tasks.random(rows).randint(2**30))
+        of_user = any(one.estimator is not None for one in wanted)
+        given = self._given(tasks.table, np.flatnonzero(counted), rows.cells) if of_user else None
+        fits = FoldTrainer(rows, folds, categorical, seed, self.n_jobs, given)
         if not folds:
             return self._without_folds(fits)
         if self.memory_limit is not None:
@@ -392,6 +407,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
     def _run(self, run: CandidateRun) -> dict[str, Any]:
         try:
             run.train()
+            self._warn_of_failures(run.failed)
             if run.in_haste is not None:
                 warn_user(
                     f"time_limit={self.time_limit:g} s leaves no candidate its time on {len(run.fits.rows)} rows: the "
@@ -420,7 +436,7 @@ class Blend(ReducibleBlend, CommitteeEstimator):
 
     def _without_folds(self, fits: FoldTrainer) -> dict[str, Any]:
         # one member without validation: a forest, or boosting on a loss that is not the forest's
-        wanted = self._wanted()
+        wanted = self._of_library()
         forest = next(one for one in wanted if one.name == "forest")
         alone = next((one for one in wanted if "loss" in one.parameters), forest)
         kind = "a forest" if alone is forest else "boosting"
@@ -545,8 +561,11 @@ class Blend(ReducibleBlend, CommitteeEstimator):
         """Share of each feature in the training gain of all members, weighted by the vote, ``(p,)``.
 
         Each fit of a member has shares that sum to 1, multiplied by its weight. The gain is the split gain of its
-        trees, or the decrease of the risk by its linear leaves and linear models.
+        trees, or the decrease of the risk by its linear leaves and linear models. ``AttributeError`` with members of
+        other libraries.
         """
+        check_is_fitted(self)
+        self._refuse_foreign(AttributeError, "feature_importances_ are those of committee's own members")
         total = np.zeros(self.table_.n_features)
         for weight, one in self._fits:
             voters = one.voters

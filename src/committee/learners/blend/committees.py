@@ -108,11 +108,9 @@ class CommitteeClassifier(Blend, BaseClassifier):
         self.table_ = table
         return rows, reserve.others, reserve
 
-    def _reserve_attributes(self, reserve: Reserve | None, committee: Committee) -> dict[str, Any]:
-        if reserve is None:
-            return {}
+    def _reserve_attributes(self, reserve: Reserve, committee: Committee, cells: Any) -> dict[str, Any]:
         labels = reserve.rows.labels
-        votes = committee.voters.tally(reserve.rows.cells, committee.weights, n_threads(self.n_jobs))
+        votes = committee.voters.tally(cells, committee.weights, n_threads(self.n_jobs))
         shares = committee.probability_of(votes)
         return {
             "reserved_rows_": reserve.numbers,
@@ -161,13 +159,14 @@ class CommitteeClassifier(Blend, BaseClassifier):
         Raises
         ------
         TypeError
-            If `X` is sparse.
+            If `X` is sparse, or a member is of another library.
         ValueError
             If `output` is another one.
         """
         if output not in ("probability", "score", None):
             raise ValueError(f"output={output!r} is not available for a classifier; give 'probability' or 'score'.")
         check_is_fitted(self)
+        self._refuse_foreign(TypeError, "contributions are those of committee's own members")
         rows, threads = self.validate_rows(X), n_threads(self.n_jobs)
         shares = self._by_part(probability_contributions(self.committee_, rows, n_threads=threads), parts=parts)
         return shares[:, :, 1] - shares[:, :, 0] if output == "score" and shares.shape[2] == 2 else shares
@@ -232,10 +231,16 @@ class CommitteeRegressor(Blend, BaseRegressor):
     def number_loss(self) -> Loss:
         return resolve_loss(self.loss, self.quantile)
 
-    def _wanted(self, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
+    def _of_library(self, n: float = 0.0, n_scores: int = 1, *, every: bool = False) -> list[Candidate]:
         from committee.learners.blend.portfolio import of_loss
 
-        return of_loss(super()._wanted(n, n_scores), self.number_loss, self.effort)
+        found = super()._of_library(n, n_scores, every=every)
+        return of_loss(found, self.number_loss, "best" if every else self.effort)
+
+    def _wanted(self, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
+        from committee.learners.blend.portfolio import for_loss
+
+        return [one if one.moved else for_loss(one, self.number_loss) for one in super()._wanted(n, n_scores)]
 
     def _suited(self, wanted: list[Candidate], rows: TargetRows) -> tuple[list[Candidate], list[LeftOut]]:
         from committee.learners.blend.portfolio import candidates_for_targets
@@ -288,12 +293,15 @@ class CommitteeRegressor(Blend, BaseRegressor):
 
         Raises
         ------
+        TypeError
+            If a member is of another library.
         ValueError
             If `output` is another one, or the loss has a log link, whose members' predictions are not sums.
         """
         if output not in ("prediction", "score", None):
             raise ValueError(f"output={output!r} is not available for a regressor; give 'prediction'.")
         check_is_fitted(self)
+        self._refuse_foreign(TypeError, "contributions are those of committee's own members")
         if isinstance(self.number_loss.link, Log):
             raise ValueError(
                 f"members for the {self.number_loss.name} loss predict exp(F), which is not a sum over features; "

@@ -35,7 +35,7 @@ class FitCosts:
     >>> from committee.learners.blend.portfolio import candidates
     >>> costs = FitCosts(n_columns=14, n_design=14, n_scores=2)
     >>> [round(costs.seconds(one, 36_000), 1) for one in candidates(False, "best") if one.name != "adaboost_trees"]
-    [8.0, 5.4, 0.0, 1.1, 0.9, 1.1]
+    [8.0, 5.4, 0.0, 1.3, 1.2, 1.3]
     """
 
     n_columns: int
@@ -57,7 +57,7 @@ class FitCosts:
 
     def seconds(self, candidate: Candidate, n: float) -> float:
         """Seconds of one fit on n rows, with its held-out predictions."""
-        learner, settings = candidate.learner, candidate.learner(**candidate.parameters).get_params(deep=False)
+        learner, settings = candidate.learner, candidate.settings
         if issubclass(learner, GradientBoosting):
             return self._gradient_boosting(learner, settings, n)
         if issubclass(learner, ForestEstimator):

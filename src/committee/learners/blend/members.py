@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.given_rows import GivenRows
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64
 from committee.data.packages import require_package
@@ -45,6 +46,16 @@ class Candidate:
     """Most training rows of a fold that a fit has, a stratified sample of them. None: all."""
     seconds: float | None = None
     """Seconds after which a fit takes no further round or voter. None: any."""
+    estimator: Any = None
+    """Estimator of another library, which is trained in place of a `learner`; that is ``object`` then."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All parameters of the learner; of another library none."""
+        if self.estimator is not None:
+            return {}
+        settings: dict[str, Any] = self.learner(**self.parameters).get_params(deep=False)
+        return settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +78,21 @@ class LeftOut:
     reason: str
     loss: float = float("nan")
     seconds: float = float("nan")
+    failed: bool = field(default=False, repr=False)
+    """Whether its fit raised an error."""
 
 
-def predict_times(voters: MemberCommittees, sizes: NDArray[np.int64], X: Matrix) -> F64:
+def predict_times(voters: MemberCommittees, sizes: NDArray[np.int64], X: Matrix | GivenRows) -> F64:
     """Processor time of each member's vote in microseconds per row, ``(m,)``, on one thread.
 
-    `X` are encoded rows, from which a batch of 1,000 is made; a member has the next ``sizes[k]`` of the voters.
+    `X` are encoded rows, with the table that members read, from which a batch of 1,000 is made; a member has the next
+    ``sizes[k]`` of the voters.
     """
     batch = X[np.resize(np.arange(min(len(X), TIMED_ROWS)), TIMED_ROWS)]
     times: list[float] = []
     for first, size in zip((np.cumsum(sizes) - sizes).tolist(), sizes.tolist(), strict=True):
         fits = voters[first : first + size]
-        fits.tally(batch[:1])  # makes the native trees
+        fits.tally(batch[np.arange(1)])  # makes the native trees
         begun = time.thread_time()
         fits.tally(batch)
         times.append(1e6 * (time.thread_time() - begun) / TIMED_ROWS)
@@ -99,9 +113,9 @@ def members_table(model: Any) -> pl.DataFrame:
         ``member``, its name; ``weight`` in the vote, 0 of those left out; ``fits`` and ``nodes`` that vote; its
         ``loss`` alone on held-out rows; ``gain``, the rise of the vote's loss without it; ``seconds`` of its training;
         ``nbytes`` in memory and ``file_bytes`` in a model file, which also has the names, categories and texts of the
-        columns (``committee_.column_bytes``; ``committee_.file_bytes`` is the whole); ``predict_us``,
-        microseconds per predicted row; ``left_out``, the reason why it is not a member. Null where there is none. Empty
-        for a model of one class.
+        columns (``committee_.column_bytes``; ``committee_.file_bytes`` is the whole), null if a file cannot hold it;
+        ``predict_us``, microseconds per predicted row; ``left_out``, the reason why it is not a member. Null where
+        there is none. Empty for a model of one class.
     """
     require_package("polars", "the table of members")
     import polars as pl
@@ -130,6 +144,7 @@ def members_table(model: Any) -> pl.DataFrame:
     def of_members(each: list[int]) -> NDArray[np.int64]:
         return np.append(np.add.reduceat(np.array(each, dtype=np.int64), first), zeros)
 
+    stored = np.split(np.array(model.committee_.voters.file_bytes, dtype=object), first[1:])
     times = getattr(model, "member_predict_times_", np.full(len(first), np.nan))
     table = {
         "member": [*model.member_names_, *model.left_out_],
@@ -140,7 +155,7 @@ def members_table(model: Any) -> pl.DataFrame:
         "seconds": np.append(model.member_seconds_, getattr(model, "left_out_seconds_", unknown)),
         "nodes": of_members([one.n_nodes for one in fits]),
         "nbytes": of_members([one.nbytes for one in fits]),
-        "file_bytes": of_members(model.committee_.voters.file_bytes),
+        "file_bytes": [None if None in group else sum(group) for group in stored] + [0] * others,
         "predict_us": np.append(times, unknown),
         "left_out": [None] * len(model.member_names_) + [*model.left_out_.values()],
     }

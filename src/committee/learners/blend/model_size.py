@@ -17,6 +17,7 @@ from committee.learners.blend.weights import WeightedVote
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Average
 from committee.vote.links.probability import Share
+from committee.vote.members import bytes_in_file, reads_tables
 from committee.voters.shared_forest import SharedForest
 
 ROWS_OF_A_MEGABYTE: dict[Effort, float] = {"fast": 15_000, "default": 3000, "best": 750}
@@ -47,10 +48,12 @@ class MemberParts:
 
     name: str
     fits: Sequence[Committee | RegressionCommittee]
+    counts_foreign: bool = True
+    """Whether fits that a file cannot hold count, by their bytes in memory."""
 
     @property
     def has_voters(self) -> bool:
-        return len(self.fits) == 1 and isinstance(self.fits[0].link, Share | Average)
+        return len(self.fits) == 1 and isinstance(self.fits[0].link, Share | Average) and self.fits[0].n_voters > 1
 
     @property
     def nodes(self) -> NDArray[np.int64]:
@@ -63,9 +66,15 @@ class MemberParts:
     def file_bytes(self) -> F64:
         """Bytes of each part in a file, in the order in which parts are kept; of voters by their nodes."""
         if self.has_voters:
-            return np.asarray(self.fits[0].file_bytes * self.nodes / self.nodes.sum())
+            return np.asarray(self._bytes(self.fits[0]) * self.nodes / self.nodes.sum())
         order = np.argsort([one.n_nodes for one in self.fits], kind="stable")
-        return np.array([float(self.fits[k].file_bytes) for k in order])
+        return np.array([self._bytes(self.fits[k]) for k in order])
+
+    def _bytes(self, fit: Committee | RegressionCommittee) -> float:
+        stored = bytes_in_file(fit)
+        if stored is None:
+            return float(fit.nbytes) if self.counts_foreign else 0.0
+        return float(stored)
 
     @property
     def n_measured(self) -> int:
@@ -110,7 +119,10 @@ def counts_of_parts(sizes: Sequence[NDArray[np.number]], weights: F64, most: flo
 
 @dataclass(frozen=True)
 class SizeLimit:
-    """Most bytes of a committee in a file; `given` by the user, or a default, which the smallest member may exceed."""
+    """Most bytes of a committee in a file; `given` by the user, or a default, which the smallest member may exceed.
+
+    Members that a file cannot hold count by their bytes in memory for a given limit, and not for a default.
+    """
 
     size: float
     given: bool = True
@@ -139,34 +151,47 @@ class SizeLimit:
             )
 
     def _has_room(self, member: Member) -> bool:
-        parts = _parts(member)
-        smallest = _most_bytes(min(parts.fits, key=lambda fit: fit.n_nodes))
+        parts = self._parts(member)
+        smallest = self._most_bytes(min(parts.fits, key=lambda fit: fit.n_nodes))
         if parts.has_voters:
             smallest *= parts.nodes[0] / parts.nodes.sum()
         return smallest <= self.most or self._least(member) <= self.most
 
+    def _most_bytes(self, fit: Committee | RegressionCommittee) -> float:
+        if reads_tables(fit) and not self.given:
+            return 0.0
+        forest = getattr(fit.voters, "forest", fit.voters)
+        own = forest.most_stored_bytes if isinstance(forest, SharedForest) else fit.nbytes
+        return own + fit.column_bytes + OWN_BYTES
+
     def _least(self, member: Member) -> float:
-        return float(_parts(member).file_bytes[0])
+        return float(self._parts(member).file_bytes[0])
+
+    def _parts(self, member: Member) -> MemberParts:
+        return MemberParts(member.name, member.committees, self.given)
 
     def _all_fit(self, members: Sequence[Member]) -> bool:
         # by bounds, as exact sizes take a tenth of the time of a fit
-        return sum(_most_bytes(fit) for one in members for fit in one.committees) <= self.most
+        return sum(self._most_bytes(fit) for one in members for fit in one.committees) <= self.most
 
     def too_large(self, members: Sequence[Member], gains: F64, errors: F64) -> int | None:
         """Number of the member to leave out, None if all fit: that of the least gain per byte.
 
         Members go whose gain is within its standard error, and others only if one part of each is too much.
         """
+        parts = [self._parts(one) for one in members]
         if self._all_fit(members):
             return None
-        parts = [_parts(one) for one in members]
+        parts = [self._parts(one) for one in members]
         sizes = np.array([one.file_bytes[: one.n_measured].sum() for one in parts])
         if sizes.sum() <= self.most:
             return None
         may_go = gains <= errors
         if not may_go.any():
             may_go |= sum(one.file_bytes[0] for one in parts) > self.most
-        return int(np.argmin(np.where(may_go, gains / sizes, np.inf))) if may_go.any() else None
+        may_go &= sizes > 0.0
+        each = np.divide(gains, sizes, out=np.full(len(sizes), np.inf), where=may_go)
+        return int(np.argmin(each)) if may_go.any() else None
 
     def within(self, vote: WeightedVote) -> WeightedVote:
         """The vote of fewer parts of each member, as far as they are too much.
@@ -174,16 +199,17 @@ class SizeLimit:
         First only as many trees of a forest may stay as vote on an out-of-bag row: the held-out loss is that of no
         more. Then about the same share of each member's parts stays.
         """
+        parts = [self._parts(one) for one in vote.members]
         if self._all_fit(vote.members):
             return vote
-        parts = [_parts(one) for one in vote.members]
+        parts = [self._parts(one) for one in vote.members]
         counts = [len(one.nodes) for one in parts]
         for share in (*_SHARES, 0.0):
             members = [
                 replace(one, committees=each.kept(count))
                 for one, each, count in zip(vote.members, parts, counts, strict=True)
             ]
-            if sum(one.file_bytes for each in members for one in each.committees) <= self.most:
+            if sum(float(self._parts(one).file_bytes.sum()) for one in members) <= self.most:
                 break
             counts = self._counts(parts, vote.weights, share * self.most)
         return replace(vote, members=members)
@@ -200,13 +226,3 @@ class SizeLimit:
 
 _SHARES = (1.0, 0.95, 0.9, 0.8, 0.6)
 """Shares of the limit that are tried one after the other, as fewer trees have fewer parts in common."""
-
-
-def _most_bytes(fit: Committee | RegressionCommittee) -> float:
-    forest = getattr(fit.voters, "forest", fit.voters)
-    own = forest.most_stored_bytes if isinstance(forest, SharedForest) else fit.nbytes
-    return own + fit.column_bytes + OWN_BYTES
-
-
-def _parts(member: Member) -> MemberParts:
-    return MemberParts(member.name, member.committees)

@@ -110,6 +110,11 @@ def candidates(numbers: bool, effort: Effort, n: float = 0.0, n_scores: int = 1)
     return [_bounded(table[name], effort, n, n_scores) for name in names[effort]]
 
 
+def every_candidate(numbers: bool, effort: Effort, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
+    """Candidates of all efforts, each as an effort has it."""
+    return [_bounded(one, effort, n, n_scores) for one in (_NUMBERS if numbers else _CLASSES).values()]
+
+
 def _bounded(candidate: Candidate, effort: Effort, n: float, n_scores: int) -> Candidate:
     # draws, trees and fits in proportion to the time of boosting
     if effort == "fast":
@@ -138,12 +143,20 @@ def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Can
     >>> [(one.name, one.moved) for one in of_loss(candidates(True, "fast"), Quantile(0.9), "fast")[2:]]
     [('small_trees', True), ('boosting_on_loss', False)]
     """
-    if isinstance(loss, Squared):
-        return list(wanted)
-    if fits_means(loss):
-        return [_with(one, loss=loss) if "loss" in one.learner.declared_parameters else one for one in wanted]
+    changed = [for_loss(one, loss) for one in wanted]
+    if isinstance(loss, Squared) or fits_means(loss):
+        return changed
     on_loss = [_with(one, loss=loss) for one in _ON_LOSS.values()]
-    return [replace(one, moved=True) for one in wanted] + (on_loss[:1] if effort == "fast" else on_loss)
+    return changed + (on_loss[:1] if effort == "fast" else on_loss)
+
+
+def for_loss(one: Candidate, loss: Loss) -> Candidate:
+    """Candidate for a loss of numbers, unless it has a loss of its own."""
+    if isinstance(loss, Squared) or "loss" in one.parameters:
+        return one
+    if fits_means(loss):
+        return _with(one, loss=loss) if "loss" in one.settings else one
+    return replace(one, moved=True)
 
 
 def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:
@@ -165,7 +178,7 @@ def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate],
             constant = replace(_with(_NUMBERS["boosting"], **one.parameters), moved=one.moved)
             if constant not in wanted:
                 chosen.append(constant)
-        elif get_tags(one.learner(**one.parameters)).input_tags.sparse:
+        elif one.estimator is not None or get_tags(one.learner(**one.parameters)).input_tags.sparse:
             chosen.append(one)
         else:
             left_out.append(LeftOut(one.name, "takes no sparse rows"))
@@ -187,7 +200,7 @@ def candidates_for_targets(
     if not outside.size:
         return list(wanted), []
     reason = f"may predict {outside[0]:g}, and the {loss.name} loss needs predictions in {loss.mean_interval}"
-    chosen = [one for one in wanted if "loss" in one.parameters]
+    chosen = [one for one in wanted if "loss" in one.parameters or one.estimator is not None]
     return chosen, [LeftOut(one.name, reason) for one in wanted if one not in chosen]
 
 
@@ -243,9 +256,12 @@ class FitMemory:
         return cls(n, cells.nbytes / n, cells.shape[1], n_scores, n_folds, n_trained, n_threads)
 
     def needed(self, candidate: Candidate) -> Needed:
+        if candidate.estimator is not None:  # as if it kept its rows, as nearest neighbours do
+            rows, predictions = self.n_trained * (self.row + 32.0), self.n * 8.0 * self.n_scores
+            return Needed(predictions + self.n_folds * rows, 3.0 * predictions + 3.0 * rows)
         fits = 1 if candidate.out_of_bag else self.n_folds
         n = self.n if candidate.out_of_bag else self.n_trained
-        settings = candidate.learner(**candidate.parameters).get_params(deep=False)
+        settings = candidate.settings
         predictions = self.n * 8.0 * self.n_scores
         copy = n * (self.row + 32.0)
         of_learner = self._of_learner(candidate.learner, settings, n)
@@ -336,12 +352,12 @@ class FitMemory:
         return _with(whole, max_samples=few)
 
     def _drawn(self, candidate: Candidate) -> int:
-        share = candidate.learner(**candidate.parameters).get_params(deep=False)["max_samples"]
+        share = candidate.settings["max_samples"]
         return round(share * self.n) if isinstance(share, float) else min(share or self.n, self.n)
 
     def _smallest(self, candidate: Candidate) -> Candidate:
         if issubclass(candidate.learner, GradientBoosting):
             return replace(candidate, parameters={"n_estimators": FEWEST_ROUNDS} | candidate.parameters)
-        if "max_samples" not in candidate.learner.declared_parameters or self._drawn(candidate) <= LEAST_DRAWN:
+        if "max_samples" not in candidate.settings or self._drawn(candidate) <= LEAST_DRAWN:
             return candidate
         return _with(candidate, max_samples=LEAST_DRAWN)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.data.named_calls import NamedCalls
 from committee.data.number_types import F64, is_number, is_whole
+from committee.data.text import suggest_names
 from committee.learners.blend.model_size import MemberParts, counts_of_parts
 from committee.vote.members import MemberCommittees
 
@@ -115,10 +116,46 @@ class ReducibleBlend(NamedCalls):
         smaller: Self = _pruned(self, most_nodes(self, max_nodes, 1))
         return smaller
 
+    def without(self, *names: str) -> Self:
+        """Return a copy without some members; this committee is unchanged.
+
+        The weights of the others keep their proportions. There is no held-out estimate of their vote: ``oof_loss_``,
+        ``oof_score_`` are NaN.
+
+        Parameters
+        ----------
+        *names : str
+            Some of `member_names_`.
+
+        Returns
+        -------
+        CommitteeClassifier or CommitteeRegressor
+
+        Raises
+        ------
+        ValueError
+            If a name is that of no member, no member would be left, or the committee was trained on rows of one class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.linear_model import Ridge
+        >>> from committee import CommitteeRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = CommitteeRegressor(candidates=["forest", Ridge(0.1)], random_state=0).fit(X, y)
+        >>> model.member_names_, model.without("ridge").member_names_
+        (['forest', 'ridge'], ['forest'])
+        """
+        self._check_members("leave out")
+        smaller: Self = _without(self, names)
+        return smaller
+
     def _check_members(self: Any, what: str) -> None:
         check_is_fitted(self, "committee_")
         if not isinstance(self.committee_.voters, MemberCommittees):
             raise ValueError(f"this model was trained on rows of one class; there is nothing to {what}.")
+        if what != "leave out":
+            self._refuse_foreign(TypeError, f"{what} works on committee's own members")
 
 
 def most_nodes(blend: Any, max_nodes: float, least: int) -> float:
@@ -130,13 +167,30 @@ def most_nodes(blend: Any, max_nodes: float, least: int) -> float:
     return float(max_nodes) if whole else max(max_nodes * n_nodes, min(float(least), n_nodes))
 
 
-def _pruned(blend: Any, most: float) -> Any:
+def _members(blend: Any) -> list[MemberParts]:
     ends = np.cumsum(blend.member_sizes_).tolist()
     fits = blend.committee_.voters.members
-    members = [
+    return [
         MemberParts(name, fits[end - size : end])
         for name, end, size in zip(blend.member_names_, ends, blend.member_sizes_.tolist(), strict=True)
     ]
+
+
+def _without(blend: Any, names: Sequence[str]) -> Any:
+    known = blend.member_names_
+    for name in names:
+        if name not in known:
+            raise ValueError(f"there is no member {name!r}; {suggest_names(name, known)}")
+    left = np.flatnonzero([name not in names for name in known])
+    if not left.size:
+        raise ValueError("without leaves no member; name fewer of them.")
+    members = _members(blend)
+    counts = [len(members[k].nodes) for k in left]
+    return _of_parts(blend, members, left, counts, "removed")
+
+
+def _pruned(blend: Any, most: float) -> Any:
+    members = _members(blend)
     left = np.arange(len(members))
     while (counts := counts_of_parts([members[k].nodes for k in left], blend.member_weights_[left], most)) is None:
         if len(left) == 1:
@@ -148,7 +202,9 @@ def _pruned(blend: Any, most: float) -> Any:
     return _of_parts(blend, members, left, counts)
 
 
-def _of_parts(blend: Any, members: Sequence[MemberParts], left: NDArray[np.intp], counts: Sequence[int]) -> Any:
+def _of_parts(
+    blend: Any, members: Sequence[MemberParts], left: NDArray[np.intp], counts: Sequence[int], reason: str = "pruned"
+) -> Any:
     kept = [members[k].kept(count) for k, count in zip(left, counts, strict=True)]
     weights: F64 = blend.member_weights_[left]
     if weights.size < blend.member_weights_.size:  # those of all sum to one but for rounding, and stay as they are
@@ -161,7 +217,7 @@ def _of_parts(blend: Any, members: Sequence[MemberParts], left: NDArray[np.intp]
     for name in ("member_losses_", "member_gains_", "member_seconds_"):
         setattr(small, name, getattr(blend, name)[left])
     gone = np.setdiff1d(np.arange(len(members)), left)
-    small.left_out_ = blend.left_out_ | {members[k].name: "pruned" for k in gone}
+    small.left_out_ = blend.left_out_ | {members[k].name: reason for k in gone}
     for name, of_members in (("left_out_losses_", "member_losses_"), ("left_out_seconds_", "member_seconds_")):
         if hasattr(blend, name):  # earlier files have none
             setattr(small, name, np.concatenate([getattr(blend, name), getattr(blend, of_members)[gone]]))

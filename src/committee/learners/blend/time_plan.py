@@ -30,6 +30,10 @@ WEIGHING = 1e-6
 FIRST_SHARE = 0.5
 """Share of the time left that the first candidate may take for all its folds, at the cost of later candidates."""
 _PILOT_SHARE = 0.02
+_FOREIGN_SHARE = 0.05
+"""Share of the time left in which an estimator of another library is timed on growing samples."""
+_GROWTH, _LEAST_GROWTH, _MOST_GROWTH = 1.5, 1.0, 3.0
+"""Power of the rows with which its time grows, if one sample was timed, and its bounds."""
 _PLANNED = ("n_estimators", "max_samples")
 _FEWEST_VOTERS = {"forest": 10, "sbpmt": 3}
 _ORDER = ("boosting", "boosted_lines", "boosting_on_loss", "lines", "large_trees", "small_trees", "forest")
@@ -49,7 +53,7 @@ def by_gain_per_second(wanted: Sequence[Candidate]) -> list[Candidate]:
 
 def with_draw(candidate: Candidate, n_rows: int) -> Candidate:
     """Candidate that draws or is trained on at most `n_rows` rows."""
-    if "max_samples" in candidate.learner.declared_parameters:
+    if "max_samples" in candidate.settings:
         return replace(candidate, parameters=candidate.parameters | {"max_samples": n_rows})
     return replace(candidate, max_rows=n_rows)
 
@@ -113,6 +117,8 @@ class TimePlan:
     """Rows of the training set of a fold."""
     n_folds: int
     _factors: dict[str, float] = field(default_factory=dict)
+    _measured: dict[str, tuple[int, float, float]] = field(default_factory=dict)
+    """Rows of the largest sample of a foreign estimator, its seconds, and the power with which they grow."""
     _taken: list[tuple[float, float]] = field(default_factory=list)
 
     def left(self) -> float:
@@ -126,7 +132,10 @@ class TimePlan:
 
         `sample` trains a candidate on so many rows. `first` if there is no member yet.
         """
-        if self._seconds(candidate, self.n_folds) > SMALL * self.left():
+        for one in (candidate, *later):
+            if one.estimator is not None and one.name not in self._measured:
+                self._time_foreign(one, sample)
+        if candidate.estimator is None and self._seconds(candidate, self.n_folds) > SMALL * self.left():
             self._time_sample(candidate, sample)
         left, n_folds = self.left(), self.n_folds
         among, total = list[Candidate](), 0.0
@@ -180,7 +189,11 @@ class TimePlan:
 
     def _cost(self, candidate: Candidate) -> float:
         n = self._rows_of(candidate)
-        return self.costs.seconds(candidate, n if candidate.max_rows is None else min(n, candidate.max_rows))
+        n = n if candidate.max_rows is None else min(n, candidate.max_rows)
+        if candidate.name not in self._measured:
+            return self.costs.seconds(candidate, n)
+        most, seconds, growth = self._measured[candidate.name]
+        return float(seconds * (n / most) ** growth)
 
     def _seconds(self, candidate: Candidate, level: int) -> float:
         one = self._at(candidate, level)
@@ -191,7 +204,7 @@ class TimePlan:
         # measured over estimated seconds, of the candidate's sample or of all fits so far
         if name in self._factors:
             return self._factors[name]
-        if not self._taken:
+        if not self._taken or name in self._measured:
             return 1.0
         estimates, seconds = np.array(self._taken).T
         return float(seconds.sum() / estimates.sum())
@@ -201,9 +214,26 @@ class TimePlan:
             return replace(candidate, n_fits=level if level < self.n_folds else candidate.n_fits)
         if level == self.n_folds:
             return candidate
-        whole = int(candidate.learner(**candidate.parameters).get_params(deep=False)["n_estimators"])
+        whole = int(candidate.settings["n_estimators"])
         fewer = max(_FEWEST_VOTERS.get(candidate.name, 1), round(whole * level / self.n_folds))
         return replace(candidate, parameters=candidate.parameters | {"n_estimators": min(whole, fewer)})
+
+    def _time_foreign(self, candidate: Candidate, sample: Callable[[Candidate, int], Any]) -> None:
+        whole, most = self._rows_of(candidate), _FOREIGN_SHARE * max(self.left(), 0.0)
+        rows, times = [min(whole, LEAST_ROWS)], list[float]()
+        growth, begun = _GROWTH, time.perf_counter()
+        while True:
+            start = time.perf_counter()
+            sample(candidate, rows[-1])
+            times.append(max(time.perf_counter() - start, 1e-6))
+            if len(times) > 1:  # without the smallest samples, which take the time of preparations
+                slope = np.polyfit(np.log(rows[-3:]), np.log(times[-3:]), 1)[0]
+                growth = float(np.clip(slope, _LEAST_GROWTH, _MOST_GROWTH))
+            more = 2 * rows[-1]
+            if more > whole // 2 or time.perf_counter() - begun + times[-1] * 2.0**growth > most:
+                break
+            rows.append(more)
+        self._measured[candidate.name] = rows[-1], times[-1], growth
 
     def _time_sample(self, candidate: Candidate, sample: Callable[[Candidate, int], Any]) -> None:
         whole, most = self._rows_of(candidate), _PILOT_SHARE * max(self.left(), 0.0)

@@ -14,6 +14,7 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
+from committee.data.given_rows import GivenRows
 from committee.data.number_types import F64, Index
 from committee.data.parallel import MemberExecutor, member_executor
 from committee.data.rows import Rows, TargetRows, inner_weights
@@ -100,6 +101,8 @@ class FoldTrainer:
     categorical: list[int] | None
     seed: int
     n_jobs: int | None
+    given: GivenRows | None = None
+    """The rows as the user gives them, for estimators of other libraries; None without such."""
 
     def on_fold(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
         """Train on the fold of that number, and predict its test rows."""
@@ -108,6 +111,8 @@ class FoldTrainer:
         if candidate.max_rows is not None and candidate.max_rows < len(train):
             drawn = self.sample(train, candidate.max_rows, number)
             train, weights = train[drawn], weights[drawn]
+        if candidate.estimator is not None:
+            return self._of_user(candidate, train, weights, fold.test, number)
         model = self.model(candidate, settings, train, weights, number)
         committee, X = model.committee_, self.rows.cells[fold.test]
         if isinstance(self.rows, Rows):
@@ -115,6 +120,14 @@ class FoldTrainer:
         else:
             predictions = model.predict(X)[:, None]
         return TrainedFit(committee, predictions, _tuned(model))
+
+    def _of_user(self, candidate: Candidate, train: Index, weights: F64, test: Index, number: int) -> TrainedFit:
+        from committee.learners.blend.user_candidates import predict_estimator, train_estimator
+
+        assert self.given is not None
+        seed = self.seed + number
+        committee = train_estimator(candidate, self.rows, self.given, train, weights, seed, self.n_jobs)
+        return TrainedFit(committee, predict_estimator(committee, self.given[test]))
 
     def sample(self, index: Index, size: int, number: int) -> Index:
         """Positions in `index` of a sample of these rows; one of fewer rows is its beginning."""
@@ -125,10 +138,15 @@ class FoldTrainer:
         """Train on a sample of the first fold's training rows, to take the time."""
         fold = self.folds[0]
         drawn = self.sample(fold.train, size, 0)
+        share = max(1, round(len(fold.test) * size / len(fold.train)))
         settings = candidate.parameters | ({"oob_score": True} if candidate.out_of_bag else {})
         with warnings.catch_warnings(), suppress(*FAILURES):  # which the fit itself reports
             warnings.simplefilter("ignore")
-            self.model(candidate, settings, fold.train[drawn], fold.train_weights[drawn], 0)
+            train, weights = fold.train[drawn], fold.train_weights[drawn]
+            if candidate.estimator is not None:  # whose predictions may take longer than its fit
+                self._of_user(candidate, train, weights, fold.test[:share], 0)
+            else:
+                self.model(candidate, settings, train, weights, 0)
 
     def outcome(self, candidate: Candidate, settings: dict[str, Any], number: int) -> Outcome:
         """Train on a fold without warnings; an error that leaves the candidate out is part of the outcome."""
@@ -157,7 +175,7 @@ class FoldTrainer:
         own["categorical_features"] = self.categorical
         if "calibrate" in candidate.learner.declared_parameters:
             own["calibrate"] = None
-        model = candidate.learner(**own, **settings)
+        model = candidate.learner(**(own | settings))
         if candidate.seconds is not None:
             model.set_callbacks(Deadline(candidate.seconds))
         y = self.rows.labels if isinstance(self.rows, Rows) else self.rows.target
@@ -269,7 +287,7 @@ def _tuned(model: Any) -> dict[str, Any]:
 
 
 def _tunes_rate(candidate: Candidate, settings: dict[str, Any]) -> bool:
-    return bool(getattr(candidate.learner(**settings), "learning_rate", None) == "auto")
+    return bool(replace(candidate, parameters=settings).settings.get("learning_rate") == "auto")
 
 
 # --- candidates -------------------------------------------------------------------------------------------------------
@@ -382,10 +400,11 @@ class CandidateRun:
         try:
             committees, predictions = self._predicting(candidate)
         except _NotTrainedError as error:
-            self.failed.append(LeftOut(candidate.name, str(error), seconds=self._seconds(candidate, begun)))
+            seconds = self._seconds(candidate, begun)
+            self.failed.append(LeftOut(candidate.name, str(error), seconds=seconds, failed=True))
         else:
             self.members.append(Member(candidate.name, committees, predictions, self._seconds(candidate, begun)))
-            if self.plan is not None:
+            if self.plan is not None and candidate.estimator is None:
                 self.plan.took(candidate, len(committees), self.members[-1].seconds)
         self._end_part()
 
@@ -397,7 +416,17 @@ class CandidateRun:
             committees, predictions = self._tempered(candidate, [fit.committee for fit in fits], evidence)
         if not np.isfinite(predictions[:, 0]).any():
             raise _NotTrainedError("every voter was trained on all rows, so that no row is out of bag")
+        if candidate.estimator is not None and self.loss is not None:
+            self._check_domain(self.loss, predictions[:, 0])
         return self._shifted(committees, predictions) if candidate.moved else (committees, predictions)
+
+    @staticmethod
+    def _check_domain(loss: Loss, predictions: F64) -> None:
+        outside = predictions[np.isfinite(predictions) & ~loss.mean_interval.holds(predictions)]
+        if outside.size:
+            raise _NotTrainedError(
+                f"predicts {outside[0]:g}, and the {loss.name} loss needs predictions in {loss.mean_interval}"
+            )
 
     def _of_all_folds(self, fits: Sequence[TrainedFit]) -> F64:
         # predictions for the validation rows; NaN for folds without a fit

@@ -19,7 +19,7 @@ from committee.report.members import has_members
 from committee.report.page import Picture
 from committee.vote.committee import Committee
 from committee.vote.explain.rules import leaf_rules
-from committee.vote.members import MemberCommittees
+from committee.vote.members import MemberCommittees, reads_tables
 
 MOST_LEAVES, MOST_TERMS = 12, 6
 _MOST_CLASSES = 6
@@ -90,7 +90,8 @@ def _candidates(model: Any) -> list[tuple[str, Any]]:
     if not has_members(model):
         return [("", model)]
     names = [model.member_names_[k] for k in np.argsort(-model.member_weights_, kind="stable").tolist()]
-    return [(name, _with_names(_first_fit(model.member(name)), model)) for name in names]
+    fits = [(name, _first_fit(model.member(name))) for name in names]
+    return [(name, _with_names(fit, model)) for name, fit in fits if not reads_tables(fit)]
 
 
 def _with_names(votes: Any, model: Any) -> Any:

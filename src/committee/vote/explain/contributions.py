@@ -232,7 +232,7 @@ def _tally_shares(committee: Committee, X: Any, n_threads: int) -> F64:
     voters, weights = committee.voters, committee.weights
     if isinstance(voters, (Forest, Rounds, LinearLeaves)):
         shares = tree_contributions(committee, X, n_threads=n_threads)
-    elif isinstance(voters, MemberCommittees):
+    elif isinstance(voters, MemberCommittees) and not voters.reads_tables:
         shares = _member_shares(voters, weights, committee.encode(X), n_threads)
     elif isinstance(voters, LinearScores):
         shares = contributions(voters, committee.encode(X), weights, n_threads)
@@ -241,7 +241,7 @@ def _tally_shares(committee: Committee, X: Any, n_threads: int) -> F64:
     else:
         raise TypeError(
             f"no contributions add up to the probabilities of {type(voters).__name__}; they need voters that are "
-            "native trees, lines, or SBPMT's with voting='soft' and tree='shared'."
+            "native trees, lines, or SBPMT's with voting='soft' and tree='shared', not other libraries' estimators."
         )
     return shares if shares.ndim == 3 else shares[:, :, None]
 

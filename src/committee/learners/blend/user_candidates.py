@@ -1,0 +1,221 @@
+"""Candidates that the user names: some of the library's own, and estimators of any library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline, _name_estimators
+
+from committee.data.given_rows import GivenRows
+from committee.data.number_types import F64, Index
+from committee.data.rows import Rows, TargetRows, counts_rows
+from committee.data.text import suggest_names
+from committee.learners.base.estimator import CommitteeEstimator
+from committee.learners.base.user_voter import fit_weighted, seeded, weight_argument
+from committee.learners.blend.members import Candidate
+from committee.vote.committee import Committee, RegressionCommittee
+from committee.vote.links.mean import Identity
+from committee.vote.links.probability import Share
+from committee.voters.estimators import EstimatorVoters, RegressorVoters
+
+EFFORT = "default"
+"""Entry that stands for the candidates of the effort."""
+VOTES = 1000.0
+"""Votes as which probabilities count beside the prior votes of a tempered share."""
+_TOLERANCE = 1e-3
+"""Largest difference of a sum of probabilities from 1."""
+_SET_BY_COMMITTEE = ("categorical_features", "calibrate", "n_jobs")
+"""Parameters of the library's learners that a committee sets itself."""
+
+# --- entries ----------------------------------------------------------------------------------------------------------
+
+
+def named_estimators(candidates: Any) -> list[tuple[str, Any]]:
+    """Estimators among the entries of `candidates`, with their names: the user's, or the class's in lower case.
+
+    A pipeline is named after its last step. Equal names of classes are numbered.
+
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> neighbors = make_pipeline(StandardScaler(), KNeighborsClassifier())
+    >>> given = ["default", neighbors, KNeighborsClassifier(1), ("few", KNeighborsClassifier(3))]
+    >>> [name for name, _ in named_estimators(given)]
+    ['kneighborsclassifier-1', 'kneighborsclassifier-2', 'few']
+    """
+    entries = candidates if isinstance(candidates, list | tuple) else []
+    entries = [one for one in entries if hasattr(_estimator(one), "get_params")]
+    last_steps = [_last_step(one) for one in entries if not _is_pair(one)]
+    names = iter([name for name, _ in _name_estimators(last_steps)])
+    return [(one[0] if _is_pair(one) else next(names), _estimator(one)) for one in entries]
+
+
+def _is_pair(entry: Any) -> bool:
+    return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
+
+
+def _estimator(entry: Any) -> Any:
+    return entry[1] if _is_pair(entry) else entry
+
+
+def _last_step(estimator: Any) -> Any:
+    return _last_step(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) and estimator.steps else estimator
+
+
+def check_candidates(candidates: Any, known: Sequence[str], reserved: Sequence[str], *, numbers: bool) -> None:
+    """Raise ``ValueError`` for entries that cannot be candidates, before any of them is trained.
+
+    `known` are the names of the library's candidates, `reserved` those of the committee's parameters.
+    """
+    if not candidates:
+        raise ValueError("candidates is empty; give at least one, such as 'default', or None.")
+    names: list[str] = []
+    for number, entry in enumerate(candidates):
+        if not isinstance(entry, str):
+            _check_estimator(f"candidates[{number}]={_estimator(entry)!r}", _estimator(entry), numbers=numbers)
+        elif entry == EFFORT or entry in known:
+            names.append(entry)
+        else:
+            raise ValueError(f"candidates has {entry!r}; {suggest_names(entry, [EFFORT, *known])}")
+    for name in (own := [name for name, _ in named_estimators(candidates)]):
+        if name in reserved or name in (EFFORT, *known) or "__" in name or not name:
+            raise ValueError(
+                f"candidates has an estimator with the name {name!r}, which is that of a parameter or candidate, empty "
+                "or with '__' in it; give another one, as (name, estimator)."
+            )
+    if twice := [name for name in (*names, *own) if (*names, *own).count(name) > 1]:
+        raise ValueError(f"candidates has {twice[0]!r} twice; give each one once, and estimators different names.")
+
+
+def _check_estimator(shown: str, estimator: Any, *, numbers: bool) -> None:
+    kind = "regressor" if numbers else "classifier"
+    if isinstance(estimator, type) or not (hasattr(estimator, "get_params") and hasattr(estimator, "fit")):
+        raise ValueError(
+            f"{shown} is no {kind} with fit and get_params as scikit-learn's; give such an object, a pair of a name "
+            "and one, or the name of a candidate of the library."
+        )
+    of_other_kind = is_classifier if numbers else is_regressor
+    if (hasattr(estimator, "__sklearn_tags__") and of_other_kind(estimator)) or not hasattr(estimator, "predict"):
+        raise ValueError(f"{shown} is not a {kind}, and the members vote for {'numbers' if numbers else 'classes'}.")
+    if not numbers and not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{shown} has no predict_proba, and the vote is one of probabilities; give it within sklearn.calibration's "
+            "CalibratedClassifierCV(..., ensemble=False)."
+        )
+
+
+def user_candidates(candidates: Any, of_effort: Sequence[Candidate], every: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates of checked entries: those of the effort for "default", some of `every` by name, and estimators.
+
+    The library's learners are trained as its own candidates are, on the encoded matrix.
+    """
+    known, estimators = {one.name: one for one in every}, iter(named_estimators(candidates))
+    found: list[Candidate] = []
+    for entry in candidates:
+        if not isinstance(entry, str):
+            found.append(_candidate(*next(estimators)))
+        elif entry == EFFORT:
+            found += [one for one in of_effort if one.name not in candidates]
+        else:
+            found.append(known[entry])
+    return found
+
+
+def _candidate(name: str, estimator: Any) -> Candidate:
+    declared = estimator.declared_parameters if isinstance(estimator, CommitteeEstimator) else {}
+    if not {"categorical_features", "random_state"} <= declared.keys():
+        return Candidate(name, object, estimator=estimator)
+    given = estimator.get_params(deep=False)
+    changed = [key for key, value in given.items() if repr(value) != repr(declared[key].default)]
+    settings = {key: given[key] for key in changed if key not in _SET_BY_COMMITTEE}
+    return Candidate(name, type(estimator), settings)
+
+
+def with_estimators(candidates: Any, replaced: Mapping[str, Any]) -> list[Any]:
+    """Entries with other estimators in the place of those of these names, under the same names."""
+    named = iter(named_estimators(candidates))
+    pairs = [None if isinstance(one, str) else next(named) for one in candidates]
+    return [
+        entry if pair is None or pair[0] not in replaced else (pair[0], replaced[pair[0]])
+        for entry, pair in zip(candidates, pairs, strict=True)
+    ]
+
+
+# --- fits -------------------------------------------------------------------------------------------------------------
+
+
+def check_weights(wanted: Sequence[Candidate], weights: F64) -> None:
+    """Raise ``ValueError`` if an estimator cannot be given the weights of the rows, before any is trained."""
+    if counts_rows(weights):
+        return
+    for one in wanted:
+        if one.estimator is not None and weight_argument(one.estimator) is None:
+            raise ValueError(
+                f"candidates has {one.name!r}, {one.estimator!r}, whose fit takes no sample_weight, and the rows have "
+                "weights (sample_weight or class_weight) that are no small whole numbers. Leave out the candidate or "
+                "the weights."
+            )
+
+
+def train_estimator(
+    candidate: Candidate,
+    rows: Rows | TargetRows,
+    given: GivenRows,
+    index: Index,
+    weights: F64,
+    seed: int,
+    n_jobs: int | None,
+) -> Committee | RegressionCommittee:
+    """Train a user's estimator on some rows as the user gives them, and return the committee of it alone.
+
+    Class labels are the numbers 0, ..., K - 1. Weights go to its fit; if that takes none, rows are repeated as often
+    as their weights, whole numbers, say. Seeds that are None are set, and `n_jobs` where it is. Errors of whatever kind
+    become ``RuntimeError``.
+    """
+    model = seeded(clone(candidate.estimator), seed)
+    if n_jobs is not None:
+        threads = [name for name, value in model.get_params().items() if value is None and _ends_in(name, "n_jobs")]
+        model.set_params(**dict.fromkeys(threads, n_jobs))
+    equal = bool((weights == weights[0]).all())
+    if not equal and weight_argument(model) is None:
+        index, equal = np.repeat(index, weights.astype(np.intp)), True
+    y = rows.labels[index].astype(np.int64) if isinstance(rows, Rows) else rows.target[index]
+    try:
+        model = fit_weighted(model, given[index].table, y, None if equal else weights)
+        if isinstance(rows, TargetRows):
+            voters = RegressorVoters([model], np.zeros(1, dtype=np.intp), np.ones(1), 1, 1)
+            return RegressionCommittee(voters, np.ones(1), Identity())
+        classes = np.arange(int(rows.labels.max()) + 1)
+        return Committee(EstimatorVoters([model], classes, soft=True), np.full(1, VOTES), classes, Share())
+    except Exception as error:
+        raise _failure("fit", error) from error
+
+
+def predict_estimator(committee: Committee | RegressionCommittee, given: GivenRows) -> F64:
+    """Evidence of the classes ``(n, K)``, or numbers ``(n, 1)``, that a user's estimator predicts for held-out rows.
+
+    Errors of whatever kind become ``RuntimeError``.
+    """
+    try:
+        if isinstance(committee, RegressionCommittee):
+            return np.asarray(committee.predict(given.table), dtype=np.float64).reshape(-1, 1)
+        votes = committee.voters.tally(given.table, committee.weights)
+        if not (np.isfinite(votes).all() and (votes >= 0.0).all()):
+            raise ValueError("predict_proba has numbers that are no probabilities")
+        if (worst := float(np.abs(votes.sum(axis=1) / VOTES - 1.0).max())) > _TOLERANCE:
+            raise ValueError(f"rows of predict_proba differ from a sum of 1 by up to {worst:.2g}")
+        return committee.link.evidence(votes, committee.total_weight)
+    except Exception as error:
+        raise _failure("prediction", error) from error
+
+
+def _failure(what: str, error: Exception) -> RuntimeError:
+    first_line = next(iter(str(error).splitlines()), "")
+    return RuntimeError(f"its {what} raised {type(error).__name__}{f': {first_line}' if first_line else ''}")
+
+
+def _ends_in(name: str, last: str) -> bool:
+    return name == last or name.endswith(f"__{last}")
