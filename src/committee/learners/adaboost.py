@@ -17,13 +17,13 @@ from committee.data.rows import Rows
 from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
-from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss, weighted_error
 from committee.learners.base.fit_record import FitRecord, RecordedGrower
 from committee.learners.base.parameters import parameter, with_parameters
+from committee.learners.base.smaller_fit import BoostedCalibration
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Softmax
-from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_labels, tree_grower
+from committee.voters.growing import GrowthLimits, forest_from_grown, majority_class, tree_grower
 from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ MAX_STEP = 600.0
 
 
 @with_parameters
-class AdaBoostClassifier(Boosting, CalibratedClassifier):
+class AdaBoostClassifier(Boosting, BoostedCalibration):
     """AdaBoost on native trees, or on any classifier that takes weights.
 
     Each round fits a voter h_t to weighted rows, gives it a weight alpha_t, and raises the weights of the rows that
@@ -330,6 +330,7 @@ class Rule(ABC):
         self.n_classes: int = n_classes
         self.learning_rate: float = learning_rate
         self.eps: float = 0.5 / count
+        self.numbers: NDArray[np.intp] = np.arange(n_classes)
 
     @abstractmethod
     def round(self, tree: GrownTree) -> Round: ...
@@ -339,14 +340,20 @@ class Discrete(Rule):
     """SAMME (Zhu et al. 2009): a leaf votes for its heaviest class; with K = 2 it is AdaBoost."""
 
     def round(self, tree: GrownTree) -> Round:
-        W, label = shares(tree), leaf_labels(tree)
-        is_right = label[:, None] == np.arange(self.n_classes)
-        error = float(W[~is_right].sum())
+        inner = tree.feature >= 0
+        W = tree.sums * ~inner[:, None]
+        label = majority_class(W)
+        label[inner] = -1
+        is_right = label[:, None] == self.numbers
+        total = float(np.add.reduce(W, axis=None))  # faster than `sum`, as is one buffer
+        W[is_right] = 0.0
+        error = float(np.add.reduce(W, axis=None)) / total
         useless = is_chance(error, self.n_classes)
         alpha = 1.0 if useless else samme_step(self.learning_rate, samme_weight(error, self.eps, self.n_classes))
         right, wrong = samme_factors(alpha, self.n_classes)
-        factor, Z = normalised(np.where(is_right, right, wrong), W)
-        return Round(alpha, factor, error, Z, label=label, useless=useless)
+        Z = right * (1.0 - error) + wrong * error
+        factor = np.where(is_right, right / Z, wrong / Z)
+        return Round(alpha, factor, error, Z, label=label.astype(np.int32), useless=useless)
 
 
 class Confidence(Rule):
