@@ -121,12 +121,12 @@ def test_new_files_are_read_as_the_one_that_was_learned_from(learned, tmp_path):
         assert result.stdout == expected, way
         assert "column 'age': 1 cell is read as missing" in result.stderr
     spoilt = written(tmp_path / "new.csv", [ways[0], ["01067", "much", *ways[0][2:]]], HEADER[:-1])
-    said = "column 'rate' holds numbers written as '0,5 %', but 1 cell is none ('much' in row 1); correct them"
+    said = "column 'rate' holds numbers written as '0,5 %', but 1 cell does not fit ('much' in row 1); correct them"
     assert said in fail("predict", model, spoilt) and said in fail("predict", model, pieced(spoilt))
     # 12 is not 12 %, nor 3 pounds 3 dollars
     for at, cell in ((1, "12"), (2, "£3")):
         way = [*ways[0][:at], cell, *ways[0][at + 1 :]]
-        assert f"1 cell is none ('{cell}' in row 0)" in fail("predict", model, written(spoilt, [way], HEADER[:-1]))
+        assert f"1 cell does not fit ('{cell}' in row 0)" in fail("predict", model, written(spoilt, [way], HEADER[:-1]))
 
 
 def test_text_of_typed_files_is_read_as_that_of_text_files(learned, tmp_path, monkeypatch):
@@ -223,7 +223,7 @@ def test_one_bad_cell_is_blamed_alone_in_a_file_that_is_written_otherwise(tmp_pa
         spoilt = [row[:] for row in other]
         spoilt[5][at] = bad
         said = fail("predict", model, written(tmp_path / "b.csv", spoilt, header))
-        assert f"1 cell is none ('{bad}' in row 5)" in said
+        assert f"1 cell does not fit ('{bad}' in row 5)" in said
     percent = [[f"{cell}%", day, answer] for cell, day, answer in plain]
     path = written(tmp_path / "b.csv", percent, header)
     for each in (path, pieced(path)):
@@ -431,10 +431,10 @@ def test_what_a_model_was_trained_with_settles_what_a_file_leaves_open(tmp_path,
     assert run("predict", model, new, "--proba").stdout == run("predict", model, plain_new, "--proba").stdout
     new.write_text("id;size;price;colour;day\n7;-0,5;much;red;03/04/2024\n", "utf-8")
     said = fail("predict", model, new)
-    assert "column 'price' holds numbers written as '0,5', but 1 cell is none ('much' in row 0)" in said
+    assert "column 'price' holds numbers written as '0,5', but 1 cell does not fit ('much' in row 0)" in said
     new.write_text("id;size;price;colour;day\n7;-0,5;1;red;soon\n", "utf-8")
     said = fail("predict", model, new)
-    assert "column 'day' holds dates or times written as %m/%d/%Y, but 1 cell is none ('soon' in row 0)" in said
+    assert "column 'day' holds dates or times written as %m/%d/%Y, but 1 cell does not fit ('soon' in row 0)" in said
     new.write_text("id;size;price;colour;day\n7;-0,5;1;red;20240304\n", "utf-8")
     assert "column 'day' was learned as dates or times but holds Int64" in fail("predict", model, new)
     # by the other commands, too

@@ -131,7 +131,10 @@ class MemberCommittees:
 
     @property
     def file_bytes(self) -> list[int | None]:
-        """Bytes of each member in a model file, which holds equal tables once; None if it cannot hold the member."""
+        """Bytes of each member in a model file, None if it cannot hold the member.
+
+        A table schema of several members counts for the first.
+        """
         tables, sizes = set[str](), list[int | None]()
         for one in self.members:
             table = {} if one.table is None else one.table.to_json()

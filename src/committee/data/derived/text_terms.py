@@ -171,7 +171,10 @@ def _unpacked(packed: str, n_terms: int) -> F64:
     except ValueError as error:
         raise ValueError("'svd' of a text column is no base64 text of float32 numbers") from error
     if (len(found) % n_terms if n_terms else len(found)) or bool(n_terms) != bool(len(found)):
-        raise ValueError(f"'svd' of a text column has {len(found)} numbers; it needs some for each of {n_terms} terms")
+        raise ValueError(
+            f"'svd' of a text column has {len(found)} numbers; it needs one or more, equally many, for each of"
+            f" {n_terms} terms"
+        )
     if not np.isfinite(found).all():
         raise ValueError("'svd' of a text column has a number that is not finite")
     return found.reshape(-1, n_terms) if n_terms else np.zeros((0, 0))

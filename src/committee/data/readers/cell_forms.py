@@ -265,8 +265,8 @@ def _reject_other_order(column: pl.Series, wrong: pl.Series, order: str) -> None
 
 def _wrong_cells_message(column: pl.Series, wrong: pl.Series, what: str) -> str:
     n = int(wrong.sum())
-    none = "1 cell is none" if n == 1 else f"{n:,} cells are none"
+    unfit = "1 cell does not fit" if n == 1 else f"{n:,} cells do not fit"
     return (
-        f"column {column.name!r} {what}, but {none} ({describe_cells(column, wrong)}); correct them, name them by"
+        f"column {column.name!r} {what}, but {unfit} ({describe_cells(column, wrong)}); correct them, name them by"
         " --missing if they mean missing, or take the column as text with --categorical when fitting"
     )

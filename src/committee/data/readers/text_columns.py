@@ -161,7 +161,7 @@ class PlainNumbers:
 
     @property
     def form(self) -> str | None:
-        """Format of the numbers, None if some cells are none or they are codes."""
+        """Format of the numbers, None for digit codes such as 007 and if a cell is neither number nor missing."""
         if self.codes.are_codes or not self.numbers:
             return None
         return WHOLE if self.whole else PLAIN

@@ -66,7 +66,7 @@ class ValidationRows:
 
 
 def stratified_sample(labels: NDArray[np.unsignedinteger], size: int, seed: int) -> Index:
-    """Positions of a sample with a row of each class and the classes in equal shares, ascending.
+    """Return ascending positions of a stratified sample, with at least one row of each class.
 
     The sample of fewer rows by the same seed is a subset.
 

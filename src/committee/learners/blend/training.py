@@ -130,7 +130,7 @@ class FoldTrainer:
         return TrainedFit(committee, predict_estimator(committee, self.given[test]))
 
     def sample(self, index: Index, size: int, number: int) -> Index:
-        """Positions in `index` of a sample of these rows; one of fewer rows is its beginning."""
+        """Return positions in `index` of a stratified sample, a superset of smaller ones with the same `number`."""
         labels = self.rows.labels[index] if isinstance(self.rows, Rows) else np.zeros(len(index), dtype=np.uint16)
         return stratified_sample(labels, size, self.seed + number)
 

@@ -29,9 +29,10 @@ def most_leaves(n: float) -> int:
 
 
 def drawn_feature_weights(learner: Any, of_tree: int, of_node: int) -> NDArray[np.uint32] | None:
-    """Return the weights of columns in draws, ``(p,)``, None if all are alike.
+    """Return the weights of columns in draws, ``(p,)``, None if the learner has none.
 
-    `of_tree` columns are drawn for a tree and, above 0, `of_node` for a node. Raises ValueError if none are drawn.
+    `of_tree` and `of_node` are the numbers of columns that a tree and a node draw; 0 without a draw. Raises ValueError
+    if there are weights, but every node has all columns.
     """
     if learner.feature_weights is None:
         return None

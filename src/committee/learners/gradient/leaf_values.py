@@ -141,7 +141,7 @@ class LineFit:
         sum_i [g_i b.u_i + h_i (b.u_i)^2 / 2] + l2 |b|^2 / 2.
 
     Missing values add nothing, and no line goes on beyond the least and largest value of the leaf's rows. `numeric`
-    ``(p,)`` is 1 for columns that lines may be along.
+    ``(p,)`` is 1 for columns that lines may use.
 
     References
     ----------

@@ -32,13 +32,13 @@ from committee.voters.rounds import Rounds
 class LeafRefit:
     r"""Leaf values that mix those of a trained committee with those of other rows.
 
-    Round after round the new value of a leaf is the penalised weight of its rows at the scores after the mixed rounds
-    before it, as in training, and the mixed value is
+    Round after round, the new value of a leaf is the one that training would give it on the other rows, at the scores
+    after the mixed rounds before it, and the mixed value is
 
         decay_rate * (trained value) + (1 - decay_rate) * (new value).
 
     Lines in leaves are mixed likewise. A leaf that no row reaches keeps its value. `numeric` ``(p,)`` is 1 for columns
-    that lines may be along.
+    that lines in leaves may use.
     """
 
     target: Target

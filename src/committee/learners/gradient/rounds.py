@@ -260,7 +260,7 @@ class GradientRun(BoostingRun):
     def replay(self, target: Target, penalty: LeafPenalty, intercept: F64, n_rounds: int) -> None:
         """Refit the leaves of the first rounds on all rows after some were held out; splits stay.
 
-        Each leaf gets the penalised weight of all its rows, at the scores after the refitted rounds before it.
+        Each leaf gets the value that training gives it on all rows, at the scores after the refitted rounds before it.
         """
         self.target, self.intercept = target, intercept
         self.scored.restart(target, intercept)

@@ -240,8 +240,8 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
         committee = trained_regression(ensemble)
         if not isinstance(committee.voters, Forest):
             raise TypeError(
-                f"ensemble has {type(committee.voters).__name__} for voters, and votes of leaves are numbers; train it "
-                "with trees whose leaves predict constants, such as GradientBoostingRegressor(leaf='constant')."
+                f"ensemble has {type(committee.voters).__name__} for voters, and only leaves that predict constants "
+                "can be reweighted; train trees with such leaves, as in GradientBoostingRegressor(leaf='constant')."
             )
         if committee.link.name == "log" and self.on != "train":
             raise ValueError(

@@ -87,7 +87,7 @@ def refuse_few_oob_trees(unseen: Mask, max_loss: float) -> None:
 
 
 class OutOfBagVotes(NamedTuple):
-    """Predictions of a committee for each row by its out-of-bag voters alone."""
+    """Predictions of a committee for each row by its out-of-bag voters, or by all without an out-of-bag mask."""
 
     predicted: F64  # probabilities (n, K), or numbers (n,)
     by_halves: Halves

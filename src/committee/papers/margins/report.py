@@ -207,7 +207,7 @@ def association_grid(results: MarginResults) -> Grid:
             body.append(line)
     columns = ("objectives", "change of", "points", *(h for e in ENSEMBLES for h in (f"{e}: rho", *_ASSOCIATION)))
     title = (
-        "Do margins predict the test error: Spearman's correlation (rho) of the change of a figure of the training"
+        "Do margins predict the test error: Spearman's correlation (rho) of the change of a statistic of the training"
         " margins with the change of the test error, over tables and objectives; its mean within a table; tables"
         " where that is negative and positive; the document's rho and its number of points"
     )
