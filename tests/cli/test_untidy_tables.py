@@ -67,6 +67,13 @@ def test_a_table_without_column_names(tidy, tmp_path):
     succeed("fit", bare, *options, "-o", model)
     for file in (bare, tmp_path / "bar[e].csv"):
         assert succeed("predict", model, file, "--no-header").stdout == tidy[2]
+        result = succeed("predict", model, file)
+        assert result.stdout == tidy[2]
+        assert "is read without column names, as in training; its columns are column_1, ..." in result.stderr
+    ids = succeed("predict", model, bare, "--id", "column_4").stdout
+    assert [line.split(",")[1] for line in ids.splitlines()] == tidy[2].splitlines()
+    named = written(tmp_path / "named.csv", TIDY, [f"column_{k}" for k in range(1, 5)])
+    assert succeed("predict", model, named).stdout == tidy[2]
 
 
 def test_classes_that_differ_by_case_alone_are_noted(tmp_path):

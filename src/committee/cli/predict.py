@@ -100,6 +100,7 @@ def predict(
         import polars as pl
 
         from committee.cli.model_rows import read_for_model, select_features
+        from committee.data.readers.learned_columns import LearnedColumns
         from committee.data.readers.tables import read_raw_cells
 
         output = None if options.output == STANDARD else options.output
@@ -121,7 +122,8 @@ def predict(
             answers = () if exposure is None else (exposure,)
             frame = read_for_model(learner, data[0], table, ids=names, answers=answers, rows_needed=False)
             frame, offset = log_exposure(frame, exposure)
-            cells = read_raw_cells(data[0], names, table.form, "--id") if names else pl.DataFrame()
+            form = LearnedColumns.of_model(learner).file_format(table.form)
+            cells = read_raw_cells(data[0], names, form, "--id") if names else pl.DataFrame()
             result = predictions.of(select_features(learner, frame, str(data[0]), names), cells, offset)
             if output is None:
                 _print(result.write_csv())

@@ -34,7 +34,8 @@ class FileFormat:
     dates: str | None = None  # of `DATE_ORDERS`; "iso" reads only dates that begin with the year
     skip_lines: int | None = None  # lines before the column names
     comment: str | None = None  # start of lines that are left out
-    header: bool = True  # whether the first line holds the column names
+    header: bool | None = True
+    """Whether the first line holds the column names; None: only if these are column_1, column_2, ..."""
 
     def __post_init__(self) -> None:
         mark = self.separator

@@ -57,6 +57,7 @@ class SeparatedText:
     above: tuple[str, ...] = ()  # lines before the column names
     comment: str | None = None  # start of lines that are left out
     header: bool = True  # whether the first line holds the column names
+    numbered: bool = False  # whether columns without names are numbered as those of a model
     aligned: bool = False  # whether runs of blanks separate the cells, read as if they were tabs
 
     @classmethod
@@ -72,11 +73,12 @@ class SeparatedText:
         with text.opened() as opened:
             lines = list(islice(text.lines(opened), _MOST_LINES + (form.skip_lines or 0)))
         n_above = form.skip_lines or 0
-        if form.skip_lines is None and form.header:
+        header = any("column_" in line for line in lines) if form.header is None else form.header
+        if form.skip_lines is None and header:
             n_above = lines_above_names(
                 lines, (form.separator,) if form.separator else candidate_separators(usual), form.comment
             )
-        text = replace(text, above=tuple(lines[:n_above]), header=form.header)
+        text = replace(text, above=tuple(lines[:n_above]), header=header, numbered=form.header is None and not header)
         if form.separator is not None:
             return text
         rows = [line for line in lines[n_above:] if not text.is_comment(line)]
@@ -96,6 +98,8 @@ class SeparatedText:
     def notes(self) -> tuple[str, ...]:
         """Notes on the separator and on lines before the column names."""
         notes = [f"the cells of {self.file} are taken to be separated by {self.separator_name}"] * self.recognised
+        if self.numbered:
+            notes.append(f"{self.file} is read without column names, as in training; its columns are column_1, ...")
         if self.above:
             n = len(self.above)
             what = "1 line before the column names is" if n == 1 else f"{n} lines before the column names are"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -94,8 +95,10 @@ class LearnedColumns:
         )
 
     def file_format(self, form: FileFormat) -> FileFormat:
-        """Return a format of files with the marks for missing cells of the training added."""
-        return replace(form, missing=tuple(dict.fromkeys([*form.missing, *self.missing])))
+        """Return a format of files with the marks for missing cells of the training added, and its lack of names."""
+        numbered = bool(self.used) and all(re.fullmatch(r"column_\d+", name) for name in self.used)
+        header = None if numbered and form.header else form.header
+        return replace(form, missing=tuple(dict.fromkeys([*form.missing, *self.missing])), header=header)
 
     def strip(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Strip blanks around cells of text."""
