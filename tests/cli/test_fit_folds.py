@@ -1,16 +1,19 @@
 """``committee fit`` with groups, times and weights, and thresholds of ``predict`` and ``evaluate``."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
 import pytest
 from sklearn.model_selection import StratifiedGroupKFold
 
-from committee import GradientBoostingClassifier, load
+from committee import GradientBoostingClassifier, RandomForestClassifier, load, prune
 from committee.data.readers.table_reader import read_table
+from committee.learners.trained_ensembles.out_of_bag import checked_out_of_bag_mask
 from committee.report.evaluation import evaluate, out_of_fold
 from committee.report.folds import Folds, time_splits
+from committee.vote.margin_distribution import MarginDistribution
 from tests.cli.calls import fail, fails, sample_table, succeed
 from tests.small_portfolio import use_small_members
 
@@ -62,11 +65,21 @@ def test_weights_are_those_of_the_fit_and_of_its_scores(sales, tmp_path):
     np.testing.assert_array_equal(load(model).predict_proba(X), direct.predict_proba(X))
     estimate = load(model).provenance_.estimate
     assert estimate.figures["accuracy"] == out_of_fold(direct, X, y, sample_weight=w)["accuracy"]
-    options = ("--weight", "w", "--threshold", 0.3, "--costs", "1,5", "--json", figures)
+    path = tmp_path / "page.html"
+    options = ("--weight", "w", "--threshold", 0.3, "--costs", "1,5", "--json", figures, "--report", path)
     shown = succeed("evaluate", model, sales, *options).stdout
     assert "Metrics on 90 rows" in shown and "Thresholds of the probability of 'yes'" in shown
     found = evaluate(direct, X, y, sample_weight=w, threshold=0.3, costs=(1, 5))
     assert json.loads(figures.read_text("utf-8"))["figures"] == pytest.approx(found.to_json()["figures"])
+    page = path.read_text("utf-8")
+    assert f"Accuracy {found['accuracy']:.1%}; always predicting the most frequent class gives" in page
+    assert "Thresholds of the probability of &#39;yes&#39;" in page and "rows of sales.csv, which have weights" in page
+    margins = MarginDistribution.of(direct, X, y, w)
+    for command in (("margins", model, sales), ("inspect", model, "--data", sales)):
+        shown = succeed(*command, "--weight", "w").stdout
+        assert re.search(rf"mean +{margins.mean:.3f}", shown) and re.search(rf"median +{margins.median:.3f}", shown)
+    assert "--weight names a column of --data; add --data" in fail("inspect", model, "--weight", "w")
+    assert "--weight names a column of DATA; add DATA" in fail("prune", model, "--weight", "w")
     predicted = succeed("predict", model, sales, "--threshold", 0.3).stdout.split()[1:]
     assert predicted == np.where(direct.predict_proba(X)[:, 1] >= 0.3, "yes", "no").tolist()
 
@@ -80,6 +93,22 @@ def test_out_of_bag_rows_are_certified_with_the_weights_of_the_fit(sales, tmp_pa
     shown = succeed("certify", model, binary, "--on", "oob", "--weight", "w").stdout
     assert "From 18 held-out rows a bound of about" in shown, "a fifth of the 90 rows with weight"
     assert "--weight is that of the fit, for --on oob" in fail("certify", model, binary, "--weight", "w")
+    frame, trained, small = read_table(binary), load(model), tmp_path / "small.st"
+    X, y, w = frame[list(trained.feature_names_in_)], frame["label"].to_numpy(), frame["w"].to_numpy()
+    unseen = checked_out_of_bag_mask(trained, trained.committee_, X, y, w)
+    margins = MarginDistribution.of(trained, X, y, w, asked=unseen)
+    assert re.search(
+        rf"mean +{margins.mean:.3f}", succeed("margins", model, binary, "--on", "oob", "--weight", "w").stdout
+    )
+    given = ("--weight", "w", "--level", "voter", "--max-voters", 3, "-o", small)
+    succeed("prune", model, binary, *given)
+    expected = prune(trained, X, y, sample_weight=w, level="voter", max_voters=3, on="oob")
+    np.testing.assert_array_equal(load(small).predict_proba(X), expected.predict_proba(X))
+    succeed("prune", binary, "-t", "label", "--trees", 20, "--drop", "sold,shop", *given)
+    X = X.select("size", "color", "code")
+    forest = RandomForestClassifier(20, oob_score=True, random_state=0).fit(X, y, w)
+    expected = prune(forest, X, y, sample_weight=w, level="voter", max_voters=3, on="oob")
+    np.testing.assert_array_equal(load(small).predict_proba(X), expected.predict_proba(X))
 
 
 def test_members_of_a_committee_are_judged_by_groups_or_time(sales, tmp_path, monkeypatch):
@@ -92,6 +121,8 @@ def test_members_of_a_committee_are_judged_by_groups_or_time(sales, tmp_path, mo
     succeed(*command, "--group", "shop", "--weight", "w")
     fitted = load(model)
     assert (fitted.cv, fitted.n_folds_) == (3, 3) and not {"shop", "w"} & set(fitted.feature_names_in_)
+    error = fail("inspect", model, "--data", sales, "--weight", "w")
+    assert "--weight does not go with the tables of a committee's members" in error and "committee evaluate" in error
     assert "-p cv='kfold' must be a number of folds" in fail(*command, "-p", "cv=kfold", "--time", "sold")
 
 

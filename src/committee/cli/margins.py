@@ -30,6 +30,7 @@ from committee.cli.options import (
     set_parameters,
     takes_options,
 )
+from committee.cli.row_columns import Weight
 from committee.cli.terminal import Debug, error_lines, info, note, notes_on_warnings, print_tables
 from committee.data.text import pluralize
 
@@ -54,6 +55,7 @@ class MarginsOptions:
     """Options of the command besides those of its table."""
 
     target: LabelColumn = None
+    weight: Weight = None
     on: RowsAre = "validation"
     objective: Annotated[
         str | None,
@@ -111,7 +113,7 @@ def margins(
         learner = load_learner(model)
         instead = "use committee evaluate to measure errors, and --report to see on which rows"
         require_classes(learner, model, "examined by margins", instead)
-        given = read_labelled_rows(learner, data, options.target, table)
+        given = read_labelled_rows(learner, data, options.target, table, weight=options.weight)
         if options.on == "validation" and (known := learned_from(learner, known_rows(learner, given.X))):
             note(f"{known}; margins of new rows are smaller. --on oob uses the out-of-bag voters of each row")
         voting = _voting(learner, given, options.on)
@@ -144,13 +146,13 @@ def _voting(learner: Any, given: LabelledRows, on: str) -> Any:
         return None
     from committee.learners.trained_ensembles.out_of_bag import checked_out_of_bag_mask
 
-    return checked_out_of_bag_mask(learner, learner.committee_, given.X, given.y, None)
+    return checked_out_of_bag_mask(learner, learner.committee_, given.X, given.y, given.weights)
 
 
 def _distribution(learner: Any, given: LabelledRows, voting: Any) -> MarginDistribution:
     from committee.vote.margin_distribution import MarginDistribution
 
-    return MarginDistribution.of(learner, given.X, given.y, asked=voting)
+    return MarginDistribution.of(learner, given.X, given.y, given.weights, asked=voting)
 
 
 def _reweighted(learner: Any, given: LabelledRows, objective: str, settings: list[str], on: str) -> Any:
@@ -160,7 +162,7 @@ def _reweighted(learner: Any, given: LabelledRows, objective: str, settings: lis
     set_parameters(found, "margins", settings)
     with notes_on_warnings():
         try:
-            return found.fit(given.X, given.y)
+            return found.fit(given.X, given.y, given.weights)
         except (RuntimeError, TypeError) as error:
             raise ValueError(f"--objective {objective} found no weights: {error}") from error
 

@@ -12,6 +12,7 @@ from committee.cli.exposure import fitted_exposure
 from committee.cli.files import check_writable, copy_metadata, load_learner, save_model, store_formats
 from committee.cli.margins import OBJECTIVES
 from committee.cli.options import RowsAre, TrainingOptions, check_choice, takes_options
+from committee.cli.row_columns import RowColumns, Weight
 from committee.cli.terminal import Debug, error_lines, info, note, notes_on_warnings, print_tables
 from committee.data.text import pluralize
 
@@ -30,6 +31,7 @@ class PruneOptions:
     """Options of the command besides those of its tables."""
 
     target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the labels or numbers.")] = None
+    weight: Weight = None
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File of the pruned model.")] = None
     level: Annotated[
         str,
@@ -143,7 +145,9 @@ def prune(
                     f"{source} was fitted with --exposure, which pruning by rows does not take; fit a smaller model"
                     " instead, such as by -p n_estimators=50"
                 )
-            rows = None if data is None else read_labelled_rows(before, data, target, table)
+            rows = None if data is None else read_labelled_rows(before, data, target, table, weight=options.weight)
+            if options.weight is not None and rows is None and options.test is None:
+                raise ValueError("--weight names a column of DATA; add DATA, or leave out --weight")
         else:
             if data is not None:
                 raise ValueError(
@@ -156,7 +160,9 @@ def prune(
             note(f"{known}; use --on train, or for a forest --on oob")
         after = _pruned(before, rows, str(source), replace(options, on=on), limits)
         copy_metadata(before, after)
-        test_rows = None if options.test is None else read_labelled_rows(before, options.test, target, table)
+        test_rows = None
+        if options.test is not None:
+            test_rows = read_labelled_rows(before, options.test, target, table, weight=options.weight)
         print_tables([_sizes(before, after, test_rows, options.test)])
         for sentence in _scores(before, after, rows, on, options.max_loss):
             info(sentence)
@@ -191,15 +197,18 @@ def _forest(source: Path, table: TrainingOptions, options: PruneOptions) -> tupl
     target = options.target
     if target is None:
         raise ValueError("--target is missing: name the column of the labels or numbers")
-    read = whole_table(source, target, table, ())
+    columns = RowColumns(weight=options.weight)
+    columns.check(target, table.dropped)
+    read = whole_table(source, target, table, (), columns=columns)
     kind = RandomForestRegressor if infer_task(read.y) == "numbers" else RandomForestClassifier
     with notes_on_warnings():
-        forest: Any = kind(options.trees, oob_score=True, random_state=options.seed).fit(read.X, read.y)
+        forest: Any = kind(options.trees, oob_score=True, random_state=options.seed)
+        forest.fit(read.X, read.y, **read.values.of_fit)
     store_formats(forest, read.forms, read.missing)
     made = provenance_of(forest, read.X, target=target, data=source.name)
     forest.provenance_ = replace(made, written=None if hasattr(forest, "classes_") else read.target_form)
     info(f"forest of {pluralize(options.trees, 'tree')}, fitted on {pluralize(len(read.y), 'row')}")
-    return forest, LabelledRows(read.X, read.y, target)
+    return forest, LabelledRows(read.X, read.y, target, weights=read.values.weights)
 
 
 def _pruned(model: Any, rows: LabelledRows | None, name: str, options: PruneOptions, limits: dict[str, Any]) -> Any:
@@ -221,7 +230,7 @@ def _pruned(model: Any, rows: LabelledRows | None, name: str, options: PruneOpti
             raise ValueError("--max-voters is for whole voters; add --level voter, or give --max-nodes")
         try:
             by = {name: getattr(options, name) for name in ("level", "on", "objective", "quantile")}
-            return run(model, rows.X, rows.y, **by, **limits)
+            return run(model, rows.X, rows.y, sample_weight=rows.weights, **by, **limits)
         except TypeError as error:
             raise ValueError(f"{name} cannot be pruned: {error}") from error
 
@@ -238,7 +247,8 @@ def _sizes(before: Any, after: Any, test_rows: LabelledRows | None, test: Path |
     ]
     title = "Size"
     if test_rows is not None:
-        both = [evaluate(model, test_rows.X, test_rows.y) for model in (before, after)]
+        given = test_rows.X, test_rows.y
+        both = [evaluate(model, *given, sample_weight=test_rows.weights) for model in (before, after)]
         title = f"Size, and scores on {pluralize(len(test_rows.y), 'row')} of {test}"
         wanted = ("accuracy", "log_loss", "rmse", "r2")
         figures = [each for each in both[0].figures if each.name in wanted] or both[0].figures
@@ -279,8 +289,8 @@ def _training_score(before: Any, after: Any, rows: LabelledRows, on: str) -> str
 
     voting = None
     if on == "oob":
-        voting = checked_out_of_bag_mask(before, before.committee_, rows.X, rows.y, None)[:, after.voters_]
-    found = MarginDistribution.of(after, rows.X, rows.y, asked=voting)
+        voting = checked_out_of_bag_mask(before, before.committee_, rows.X, rows.y, rows.weights)[:, after.voters_]
+    found = MarginDistribution.of(after, rows.X, rows.y, rows.weights, asked=voting)
     kind = {"oob": "out-of-bag ", "validation": "validation ", "train": "training "}[on]
     return (
         f"pruned model on {pluralize(found.n_rows, f'{kind}row')}: accuracy {1.0 - found.error:.4f}, which is "

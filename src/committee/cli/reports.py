@@ -110,9 +110,6 @@ def evaluate(
         if costs is not None or options.threshold is not None:
             check_threshold(learner, 0.5 if options.threshold is None else options.threshold)
         exposure = fitted_exposure(learner, options.exposure)
-        for option, value in (("--weight", options.weight), ("--threshold", options.threshold), ("--costs", costs)):
-            if value is not None and report is not None:
-                raise ValueError(f"--report does not go with {option}; leave one of them out")
         rows = read_labelled_rows(learner, data, options.target, table, exposure, options.weight)
         if hasattr(learner, "classes_"):
             info(f"target {rows.target!r}: {pluralize(len(learner.classes_), 'class', 'classes')}")
@@ -128,8 +125,8 @@ def evaluate(
         if report is not None:
             from committee.report.model_pages import evaluation_page
 
-            named = {"title": model.name, "data": name_of_data(data)}
-            write_page(evaluation_page(learner, rows.X, rows.y, offset=rows.offset, **named), report)
+            chosen |= {"title": model.name, "data": name_of_data(data)}
+            write_page(evaluation_page(learner, rows.X, rows.y, offset=rows.offset, **chosen), report)
         if json is not None:
             write_figures(_nan_to_null(found.to_json()), json)
 
@@ -151,6 +148,7 @@ def inspect(
         typer.Option(help="Labelled table: adds margins of classes, errors of numbers, members of a committee."),
     ] = None,
     target: LabelColumn = None,
+    weight: Weight = None,
     report: Annotated[Path | None, typer.Option(help="File of an HTML page with pictures.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -161,30 +159,36 @@ def inspect(
         from committee.report.members import MemberAnswers, has_members, rows_grids
 
         check_writable(report, read=[model, data])
-        if data is None and target is not None:
-            raise ValueError("--target names a column of --data; add --data, or leave out --target")
+        for option, name in (("--target", target), ("--weight", weight)):
+            if data is None and name is not None:
+                raise ValueError(f"{option} names a column of --data; add --data, or leave out {option}")
         learner = load_learner(model)
-        X = y = margins = offset = None
+        if weight is not None and has_members(learner):
+            raise ValueError(
+                "--weight does not go with the tables of a committee's members, which count each row once; use"
+                " committee evaluate --weight, with --report for a page"
+            )
+        X = y = margins = offset = weights = None
         if data is not None:
-            rows = read_labelled_rows(learner, data, target, table, fitted_exposure(learner, None))
-            X, y, offset = rows.X, rows.y, rows.offset
+            rows = read_labelled_rows(learner, data, target, table, fitted_exposure(learner, None), weight)
+            X, y, offset, weights = rows.X, rows.y, rows.offset, rows.weights
             if hasattr(learner, "classes_"):
                 margins = learner.committee_.margins(X, y)
         size = model.stat().st_size
-        grids = inspection(learner, file_bytes=size, margins=margins)
+        grids = inspection(learner, file_bytes=size, margins=margins, sample_weight=weights)
         if X is not None and has_members(learner):
             grids += rows_grids(MemberAnswers.of(learner, X, rows.per_unit))
         elif X is not None and y is not None and margins is None:
             from committee.report.evaluation import evaluate  # numbers have errors where classes have margins
 
-            grids += evaluate(learner, X, y, offset=offset).grids()
+            grids += evaluate(learner, X, y, offset=offset, sample_weight=weights).grids()
         print_tables(grids)
         if report is not None:
             from committee.report.model_pages import render_model
 
             rows_name = "" if data is None else data.name
-            named = {"name": model.name, "data": rows_name}
-            page = render_model(learner, X, y, offset=offset, file_bytes=size, margins=margins, **named)
+            named: dict[str, Any] = {"name": model.name, "data": rows_name, "file_bytes": size, "margins": margins}
+            page = render_model(learner, X, y, offset=offset, sample_weight=weights, **named)
             write_page(page, report)
 
 

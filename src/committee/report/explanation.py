@@ -18,6 +18,7 @@ from committee.report.inspection import importance_words
 from committee.report.prediction_sets import CoveredRows, model_inside
 from committee.report.provenance import known_rows
 from committee.report.row_explanation import RowExplanation
+from committee.report.thresholds import ThresholdModel
 from committee.vote.margin_distribution import MarginDistribution
 from committee.vote.weighted_votes import lead
 
@@ -39,31 +40,36 @@ class RankedClass:
     average_precision: float
 
     @classmethod
-    def of(cls, name: str, is_class: NDArray[np.bool_], score: F64) -> RankedClass:
+    def of(cls, name: str, is_class: NDArray[np.bool_], score: F64, weights: F64 | None = None) -> RankedClass:
         """Rank rows by a score; some of them, but not all, are of the class."""
         from sklearn import metrics
 
-        false_positive_rate, true_positive_rate, _ = metrics.roc_curve(is_class, score)
-        precision, recall, _ = metrics.precision_recall_curve(is_class, score)
+        given = is_class, score
+        false_positive_rate, true_positive_rate, _ = metrics.roc_curve(*given, sample_weight=weights)
+        precision, recall, _ = metrics.precision_recall_curve(*given, sample_weight=weights)
         return cls(
             name,
-            float(is_class.mean()),
+            float(np.average(is_class, weights=weights)),
             false_positive_rate,
             true_positive_rate,
-            float(metrics.roc_auc_score(is_class, score)),
+            float(metrics.roc_auc_score(*given, sample_weight=weights)),
             recall,
             precision,
-            float(metrics.average_precision_score(is_class, score)),
+            float(metrics.average_precision_score(*given, sample_weight=weights)),
         )
 
 
-def ranked_classes(y: NDArray[Any], classes: NDArray[Any], scores: F64, most: int) -> list[RankedClass]:
+def ranked_classes(
+    y: NDArray[Any], classes: NDArray[Any], scores: F64, most: int, weights: F64 | None = None
+) -> list[RankedClass]:
     """Rank the most frequent classes by `scores`, shape (n, K); of two classes only the second."""
+    if weights is not None:
+        y, scores, weights = y[weights > 0.0], scores[weights > 0.0], weights[weights > 0.0]
     counts = np.array([np.count_nonzero(y == label) for label in classes.tolist()])
     ranked = [k for k in np.argsort(-counts, kind="stable").tolist() if 0 < counts[k] < len(y)]
     if len(classes) == 2 and len(ranked) == 2:
         ranked = [1]
-    return [RankedClass.of(str(classes[k]), y == classes[k], scores[:, k]) for k in sorted(ranked[:most])]
+    return [RankedClass.of(str(classes[k]), y == classes[k], scores[:, k], weights) for k in sorted(ranked[:most])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +102,8 @@ class Importances:
 class Explanation:
     """A fitted model with rows `X` and their labels or numbers `y`; `conformal` is the conformal model around it.
 
-    Predictions and metrics include the `offset` of the rows, effects and contributions are for an offset of 0.
+    Predictions and metrics include the `offset` of the rows, effects and contributions are for an offset of 0. Metrics
+    have the `weights` of the rows; `threshold` and `costs` are as for `evaluate`.
     """
 
     model: Any
@@ -104,14 +111,28 @@ class Explanation:
     y: NDArray[Any] | None = None
     conformal: Any = None
     offset: F64 | None = None
+    weights: F64 | None = None
+    threshold: float | None = None
+    costs: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, model: Any, X: Any = None, y: ArrayLike | None = None, offset: F64 | None = None) -> Self:
+    def of(
+        cls,
+        model: Any,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        offset: F64 | None = None,
+        *,
+        sample_weight: F64 | None = None,
+        threshold: float | None = None,
+        costs: tuple[float, float] | None = None,
+    ) -> Self:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(model)
         inside = model_inside(model)
-        return cls(inside, X, None if y is None else np.asarray(y), None if inside is model else model, offset)
+        y, wrapper = None if y is None else np.asarray(y), None if inside is model else model
+        return cls(inside, X, y, wrapper, offset, sample_weight, threshold, costs)
 
     @property
     def of_classes(self) -> bool:
@@ -184,13 +205,15 @@ class Explanation:
         """All metrics; `None` without labels or numbers, or with a single class."""
         if self.y is None or (self.of_classes and len(np.union1d(self.model.classes_, self.y)) < 2):
             return None
-        return evaluate(self.model if self.conformal is None else self.conformal, self.X, self.y, offset=self.offset)
+        model = self.model if self.conformal is None else self.conformal
+        chosen: dict[str, Any] = {"threshold": self.threshold, "costs": self.costs, "sample_weight": self.weights}
+        return evaluate(model, self.X, self.y, offset=self.offset, **chosen)
 
     @cached_property
     def covered(self) -> CoveredRows | None:
         if self.conformal is None or self.y is None:
             return None
-        return CoveredRows.of(self.conformal, self.X, self.y, offset=self.offset)
+        return CoveredRows.of(self.conformal, self.X, self.y, self.weights, self.offset)
 
     @cached_property
     def known_rows(self) -> RowOverlap | None:
@@ -200,7 +223,8 @@ class Explanation:
     @cached_property
     def predicted(self) -> NDArray[Any]:
         """Predicted classes or numbers, shape (n,); of quantiles the one nearest to the median."""
-        predicted = predictions_over(self.model, self.X, self.offset)
+        model = self.model if self.threshold is None else ThresholdModel(self.model, self.threshold)
+        predicted = predictions_over(model, self.X, self.offset)
         if predicted.ndim == 1:
             return predicted
         levels = quantile_levels(self.model, predicted.shape[1])
@@ -210,7 +234,7 @@ class Explanation:
     def rankings(self) -> list[RankedClass]:
         if self.y is None or not self.of_classes:
             return []
-        return ranked_classes(self.y, self.model.classes_, self.predictions, MOST_CURVES)
+        return ranked_classes(self.y, self.model.classes_, self.predictions, MOST_CURVES, self.weights)
 
     @cached_property
     def margins(self) -> MarginDistribution | None:
@@ -218,14 +242,24 @@ class Explanation:
         if self.y is None or not self.of_classes or len(self.model.classes_) < 2:
             return None
         known = np.isin(self.y, self.model.classes_)
-        if not known.any():
+        weights = None if self.weights is None else self.weights[known]
+        if not known.any() or (weights is not None and not weights.any()):
             return None
         place = np.searchsorted(self.model.classes_, self.y[known])
-        return MarginDistribution(lead(self.predictions[known], place))
+        even = np.ones(int(known.sum()))
+        return MarginDistribution(lead(self.predictions[known], place), even if weights is None else weights)
 
     @cached_property
     def errors(self) -> F64:
-        """One minus the probability of the true class, 0 if that is predicted; of numbers the absolute error."""
+        """One minus the probability of the true class, 0 if that is predicted; of numbers the absolute error.
+
+        Rows of weight 0 have none.
+        """
+        errors = self._errors
+        return errors if self.weights is None else np.where(self.weights > 0.0, errors, 0.0)
+
+    @property
+    def _errors(self) -> F64:
         assert self.y is not None
         if not self.of_classes:
             error: F64 = np.abs(np.asarray(self.y, dtype=np.float64) - self.predicted)

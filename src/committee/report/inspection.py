@@ -7,8 +7,8 @@ from textwrap import shorten
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.data.number_types import F64
 from committee.data.text import pluralize, quoted
 from committee.report.grid import Grid
 from committee.report.members import IN_MEMBERS_GRID, has_members, left_out_grid, members_grid
@@ -16,6 +16,7 @@ from committee.report.prediction_sets import model_inside, sets_grid
 from committee.report.provenance import training_terms
 from committee.vote.explain.contributions import node_means
 from committee.vote.explain.rules import leaf_models, model_coefficients, model_trees
+from committee.vote.margin_distribution import MarginDistribution
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
 
@@ -25,12 +26,14 @@ MOST_LEAVES = 8
 MOST_TERMS = 3
 
 
-def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np.float64] | None = None) -> list[Grid]:
+def inspection(
+    model: Any, *, file_bytes: int | None = None, margins: F64 | None = None, sample_weight: F64 | None = None
+) -> list[Grid]:
     """Describe a fitted learner of this library.
 
-    `file_bytes` is the size of its file, `margins` (n,) those on a table. Tables, as far as they apply: model,
-    sets, training, parameters, members or heaviest voters, fitted attributes, margins, features, leaves of the first
-    model tree.
+    `file_bytes` is the size of its file, `margins` (n,) those on a table, whose rows may have weights. Tables, as far
+    as they apply: model, sets, training, parameters, members or heaviest voters, fitted attributes, margins, features,
+    leaves of the first model tree.
     """
     inside, committee = model_inside(model), model_inside(model).committee_
     grids: list[Grid | None] = [
@@ -40,7 +43,7 @@ def inspection(model: Any, *, file_bytes: int | None = None, margins: NDArray[np
         Grid("Parameters set", ("", ""), tuple(changed_parameters(inside) or [("(all)", "defaults")]), "ll"),
         *([members_grid(inside), left_out_grid(inside)] if has_members(inside) else [_heaviest_voters(committee)]),
         _stored_values(inside),
-        None if margins is None else Grid("Margins", ("", ""), describe_margins(margins), "ll"),
+        None if margins is None else Grid("Margins", ("", ""), describe_margins(margins, sample_weight), "ll"),
         _features(inside),
         _leaves(inside) if has_model_trees(inside) else None,
     ]
@@ -112,7 +115,17 @@ def _stored_values(model: Any) -> Grid:
     return Grid("Fitted attributes", ("", ""), tuple(rows), "ll")
 
 
-def describe_margins(margins: NDArray[np.float64]) -> tuple[tuple[str, str], ...]:
+def describe_margins(margins: F64, weights: F64 | None = None) -> tuple[tuple[str, str], ...]:
+    if weights is not None:
+        weighted = MarginDistribution(margins, weights)
+        return (
+            ("rows with weight", f"{weighted.n_rows:,}"),
+            ("mean", f"{weighted.mean:.3f}"),
+            ("median", f"{weighted.median:.3f}"),
+            ("minimum", f"{weighted.minimum:.3f}"),
+            ("lower quartile", f"{weighted.quantile(0.25):.3f}"),
+            ("at most 0 (wrong or tied)", f"{weighted.nu(0.0):.1%}"),
+        )
     return (
         ("rows", f"{margins.size:,}"),
         ("mean", f"{margins.mean():.3f}"),
@@ -170,9 +183,7 @@ def _leaves(model: Any) -> Grid:
     return Grid(title, ("leaf", "rule", "rows", "score for"), tuple(rows), "rlrl")
 
 
-def score_in_words(
-    intercept: float, coefficients: Sequence[float], names: Sequence[str], importance: NDArray[np.float64]
-) -> str:
+def score_in_words(intercept: float, coefficients: Sequence[float], names: Sequence[str], importance: F64) -> str:
     """Return a linear score as text, with the terms of the most important columns."""
     used = [c for c in np.argsort(-importance, kind="stable").tolist() if coefficients[c] != 0.0]
     terms = [f"{intercept:.3g}"]

@@ -9,8 +9,9 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from committee.data.number_types import F64
 from committee.data.text import pluralize, quoted
 from committee.report.column_effects import encoded_rows
 from committee.report.displays.curves import EvaluationDisplay, RiskPathDisplay
@@ -19,6 +20,7 @@ from committee.report.displays.small_ensembles import SmallEnsembleDisplay
 from committee.report.drawing.rows import Bar, bars, rest_bar
 from committee.report.drawing.scale import format_number, format_signed
 from committee.report.drawing.svg import AGAINST, FOR, REST, legend
+from committee.report.evaluation import Evaluation
 from committee.report.explained.column_pictures import contribution_picture, effect_pictures, importance_picture
 from committee.report.explained.pictures import (
     confusion_picture,
@@ -53,13 +55,23 @@ _ESTIMATES = {"oof_score_": "out-of-fold", "oob_score_": "out-of-bag"}
 
 
 def evaluation_page(
-    model: Any, X: Any, y: ArrayLike, *, offset: NDArray[np.float64] | None = None, title: str = "", data: str = ""
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    offset: F64 | None = None,
+    sample_weight: F64 | None = None,
+    threshold: float | None = None,
+    costs: tuple[float, float] | None = None,
+    title: str = "",
+    data: str = "",
 ) -> str:
     """Render a self-contained HTML page of the evaluation of a fitted model on labelled rows.
 
-    `offset` is as for `evaluate`. `data` names the rows, such as by their file. The title is the class name by default.
+    `offset`, `sample_weight`, `threshold` and `costs` are as for `evaluate`. `data` names the rows, such as by their
+    file. The title is the class name by default.
     """
-    found = Explanation.of(model, X, y, offset)
+    found = Explanation.of(model, X, y, offset, sample_weight=sample_weight, threshold=threshold, costs=costs)
     name = type(model).__name__
     return render_page(
         title or name,
@@ -74,19 +86,20 @@ def render_model(
     X: Any = None,
     y: ArrayLike | None = None,
     *,
-    offset: NDArray[np.float64] | None = None,
+    offset: F64 | None = None,
+    sample_weight: F64 | None = None,
     name: str | None = None,
     data: str = "",
     file_bytes: int | None = None,
-    margins: NDArray[np.float64] | None = None,
+    margins: F64 | None = None,
 ) -> str:
     """Render a self-contained HTML page that describes a fitted learner.
 
     Rows `X`, preferably not used in training, add the effects of columns and the disagreement of members; their labels
-    or numbers `y` add the evaluation, with `offset` as for `evaluate`. `data` names the rows. `file_bytes` and
-    `margins` are as for `inspection`.
+    or numbers `y` add the evaluation, with `offset` and `sample_weight` as for `evaluate`. `data` names the rows.
+    `file_bytes` and `margins` are as for `inspection`.
     """
-    found = Explanation.of(model, X, y, offset)
+    found = Explanation.of(model, X, y, offset, sample_weight=sample_weight)
     kind = type(found.model).__name__
     lead = f"{kind}, described by the model file alone. Rows add effects of columns, and labelled rows add metrics."
     if X is not None:
@@ -142,6 +155,7 @@ def _contributions(found: RowExplanation, most: int) -> Picture:
 
 def _rows_and_training(found: Explanation, n_rows: int, data: str) -> str:
     rows, known = f"{n_rows:,} rows" + (f" of {data}" if data else ""), found.known_rows
+    rows += ", which have weights" if found.weights is not None else ""
     if known is None or not known.n_judged:
         return f"{rows}, which should not have been used in training"
     if known.n_known:
@@ -154,11 +168,15 @@ def _evaluation_sections(found: Explanation) -> list[Section]:
     if found.evaluation is None:
         return []
     return [
-        Section("Metrics", [replace(found.evaluation.grids()[0], title="Metrics")]),
+        Section("Metrics", [replace(found.evaluation.grids()[0], title="Metrics"), *_thresholds(found.evaluation)]),
         *([] if found.covered is None else [set_section(found.covered)]),
         *(_class_sections(found) if found.of_classes else _number_sections(found)),
         Section("Largest errors", wrong_rows(found)),
     ]
+
+
+def _thresholds(evaluation: Evaluation) -> list[Part]:
+    return [] if evaluation.thresholds is None else [evaluation.thresholds.grid()]
 
 
 def _column_sections(found: Explanation) -> list[Section]:
@@ -208,11 +226,14 @@ def _verdict(found: Explanation) -> list[str]:
         caution = [found.covered.sentence, *caution]
     if found.of_classes:
         assert found.y is not None
-        low, high = accuracy_interval(found.y, found.predicted)
+        interval = ""
+        if found.weights is None:
+            low, high = accuracy_interval(found.y, found.predicted)
+            interval = f" ({CONFIDENCE:.0%} CI {low:.1%} to {high:.1%})"
         baseline = by_name["accuracy_of_most_frequent"].value
         return [
-            f"Accuracy {by_name['accuracy'].value:.1%} ({CONFIDENCE:.0%} CI {low:.1%} to {high:.1%}); always predicting"
-            f" the most frequent class gives {baseline:.1%}.",
+            f"Accuracy {by_name['accuracy'].value:.1%}{interval}; always predicting the most frequent class gives"
+            f" {baseline:.1%}.",
             *caution,
         ]
     if quantile_levels(found.model, found.predictions.shape[1]):
@@ -222,8 +243,9 @@ def _verdict(found: Explanation) -> list[str]:
     return sentences + ([f"R2: {r2.value:.3f} ({r2.remark})."] if r2 is not None else []) + caution
 
 
-def _tables(found: Explanation, file_bytes: int | None, margins: NDArray[np.float64] | None) -> Section:
-    grids = inspection(found.conformal or found.model, file_bytes=file_bytes, margins=margins)
+def _tables(found: Explanation, file_bytes: int | None, margins: F64 | None) -> Section:
+    given: dict[str, Any] = {"file_bytes": file_bytes, "margins": margins, "sample_weight": found.weights}
+    grids = inspection(found.conformal or found.model, **given)
     # a picture shows the most used features
     parts: list[Part] = [grid for grid in grids if not grid.title.startswith("Most used features")]
     if getattr(found.model, "evals_result_", None):

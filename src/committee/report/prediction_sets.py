@@ -157,7 +157,7 @@ class CoveredRows:
 
     @property
     def sentence(self) -> str:
-        covered = f"{self.inside.mean():.1%} (target: {self.asked:.4g})"
+        covered = f"{self._mean(self.inside):.1%} (target: {self.asked:.4g})"
         if self.sizes is not None:
             return f"The sets contain the true class of {covered}; their mean size is {self.sizes.mean():.2f} classes."
         assert self.intervals is not None
