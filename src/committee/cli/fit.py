@@ -116,7 +116,9 @@ class FitOptions:
     group: Group = None
     time: Time = None
     weight: Weight = None
-    seed: Annotated[int, typer.Option(help="random_state, unless set by -p: the same table and seed give the same model.")] = 0
+    seed: Annotated[
+        int, typer.Option(help="random_state, unless set by -p: the same table and seed give the same model.")
+    ] = 0
     categorical: Categorical = None
     conformal: Annotated[
         float | None,

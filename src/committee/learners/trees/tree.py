@@ -259,6 +259,9 @@ def best_abstention(tree: GrownTree) -> NDArray[np.int32]:
     return label
 
 
+_ALIKE = 1e-12  # difference of probabilities that are equal but for rounding
+
+
 @with_parameters
 class AbstainingStump(BaseClassifier):
     """One split whose sides vote for a class or abstain, h in {-1, 0, +1} [1]_.
@@ -269,7 +272,8 @@ class AbstainingStump(BaseClassifier):
 
     with P, N, A the shares of weight voted right, voted wrong and not voted; for two classes
     Z = 1 - (sqrt P - sqrt N)^2. The form for many classes is derived in docs/theory.md#abstaining-votes. `vote` returns
-    abstentions; `predict` returns the first class for such a row, and `predict_proba` equal probabilities.
+    abstentions; `predict` returns the first class for such a row, and `predict_proba` equal probabilities. On a side
+    that votes, with weight W_k of class k, these are (W_k + 1) / (sum_j W_j + n_classes).
 
     Attributes
     ----------
@@ -306,12 +310,16 @@ class AbstainingStump(BaseClassifier):
         limits = GrowthLimits(1, None, self.min_samples_leaf, self.min_weight_leaf)
         growing = tree_grower(binned, "abstaining", n_classes, limits, threads)
         tree = growing.grow_classes(rows.labels, rows.weights, None, 0)
-        voters = forest_from_grown([tree], binned.bins, n_classes, label=[best_abstention(tree)])
+        votes = best_abstention(tree)[:, None] >= 0
+        shares = np.where(votes, (tree.sums + 1.0) / (tree.sums + 1.0).sum(axis=1, keepdims=True), 1.0 / n_classes)
+        voters = forest_from_grown([tree], binned.bins, n_classes, value=[shares])
         return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
 
     def vote(self, X: Any) -> NDArray[Any]:
         """Return h(x), ``(n,)``: for two classes -1, 0 (abstains) or +1; for more the class number, or -1."""
-        return self.committee_.votes(self.validate_rows(X), n_threads=n_threads(self.n_jobs))[:, 0]
+        p = self.predict_proba(X)
+        elected, votes = p.argmax(axis=1), (np.ptp(p, axis=1) > _ALIKE) | (p.shape[1] == 1)
+        return np.where(votes, 2 * elected - 1, 0) if p.shape[1] == 2 else np.where(votes, elected, -1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
