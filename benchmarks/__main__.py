@@ -22,6 +22,7 @@ NAMES = (
     "defaults",
     "trials",
     "committee",
+    "candidates",
     "committee_losses",
     "committee_time",
     "committee_predict",

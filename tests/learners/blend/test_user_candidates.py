@@ -26,6 +26,7 @@ from committee.learners.blend import blend
 from committee.learners.blend.members import Candidate
 from committee.learners.blend.portfolio import FitMemory
 from committee.learners.blend.time_plan import TimeLimit, TimePlan
+from committee.learners.blend.user_candidates import VOTES
 from committee.report.model_pages import render_model
 from tests.small_portfolio import BOTH, FAST, answers, rows_for
 from tests.subjects import noisy_scores, numbers
@@ -92,7 +93,7 @@ def test_classifiers_get_a_temperature_by_their_out_of_fold_probabilities():
     model = CommitteeClassifier(candidates=[classifier], cv=cv, keep_oof=True).fit(X, y)
     p = cross_val_predict(classifier, X, y, cv=cv, method="predict_proba")
     temperature = model.committee_.voters.members[0].link.temperature
-    z = np.log(1000.0 * p + 0.2) / temperature
+    z = np.log(VOTES * p + 0.2) / temperature
     assert_allclose(model.oof_decision_function_, np.exp(z) / np.exp(z).sum(axis=1, keepdims=True))
 
 

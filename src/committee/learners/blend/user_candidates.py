@@ -23,8 +23,8 @@ from committee.voters.estimators import EstimatorVoters, RegressorVoters
 
 EFFORT = "default"
 """Entry that stands for the candidates of the effort."""
-VOTES = 1000.0
-"""Votes as which probabilities count beside the prior votes of a tempered share."""
+VOTES = 200.0
+"""Votes as which probabilities count beside the prior votes of a tempered share; the choosing tables chose it."""
 _TOLERANCE = 1e-3
 """Largest difference of a sum of probabilities from 1."""
 _SET_BY_COMMITTEE = ("categorical_features", "calibrate", "n_jobs")
