@@ -280,9 +280,13 @@ def test_sparse_rows_and_pieces():
     assert_array_equal(sparse.predict(csr_array(X), offset=np.log(e)), model.predict(X, offset=np.log(e)))
     pieces = GradientBoostingRegressor(loss="poisson", **settings).fit(scan(X), y, offset=np.log(e))
     assert_array_equal(pieces.predict(X), model.predict(X))
-    for call in (model.predict, lambda X, offset: model.score(X, y, offset=offset)):
-        with pytest.raises(ValueError, match="offset needs rows in memory"):
-            call(scan(X), offset=np.log(e))
+    parts = scan([(X[:100], y[:100]), (X[100:], y[100:])])
+    assert_array_equal(model.predict(parts, offset=np.log(e)), model.predict(X, offset=np.log(e)))
+    assert model.score(parts, offset=np.log(e)) == model.score(X, y, offset=np.log(e))
+    wrong = [(np.log(e)[:-1], "140 rows"), (np.append(np.log(e), 0.0), r"shape \(241,\)"), ("e", "give an array")]
+    for offset, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            model.predict(parts, offset=offset)
 
 
 def test_offsets_are_routed():

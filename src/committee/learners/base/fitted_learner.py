@@ -47,26 +47,26 @@ class FittedLearner(NamedCalls, ABC):
         # one row needs one thread, and no joblib backend
         threads = 1 if is_matrix(X) and len(X) == 1 and self.n_jobs != 0 else n_threads(self.n_jobs)
 
-        def of_rows(rows: Any) -> NDArray[Any]:
+        def of_rows(rows: Any, offset: ArrayLike | None = None) -> NDArray[Any]:
             given = {} if offset is None else {"offset": offset}  # only additive scores take an offset
             found: NDArray[Any] = predict(self.validate_rows(rows), n_threads=threads, **given)
             return found
 
         if not is_out_of_core(X):
-            return of_rows(X)
-        if offset is not None:
-            raise ValueError("offset needs rows in memory, and X is read in pieces; predict piece by piece.")
+            return of_rows(X, offset)
         from committee.learners.base.pieced_rows import predict_pieces  # few tables come in pieces
 
-        return predict_pieces(X, of_rows, getattr(self, "feature_names_in_", None), targets)
+        return predict_pieces(X, of_rows, getattr(self, "feature_names_in_", None), targets, offset)
 
-    def _score_of_pieces(self, X: Any, y: Any, sample_weight: Any, metric: str) -> float:
+    def _score_of_pieces(
+        self, X: Any, y: Any, sample_weight: Any, metric: str, offset: ArrayLike | str | None = None
+    ) -> float:
         from sklearn import metrics
 
         from committee.data.out_of_core.training_pass import TargetCollector
 
         targets = TargetCollector(y, sample_weight)
-        predicted = self._answers(X, "predict", targets)
+        predicted = self._answers(X, "predict", targets, offset)
         if (labels := targets.labels()) is None:
             raise ValueError("score needs labels: give y, the name of its column, or pieces with labels.")
         return float(getattr(metrics, metric)(labels, predicted, sample_weight=targets.weights()))

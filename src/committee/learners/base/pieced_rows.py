@@ -57,21 +57,36 @@ def encode_pieces(
 
 
 def predict_pieces(
-    X: Any, predict: Callable[[Any], NDArray[Any]], names: NDArray[Any] | None, targets: TargetCollector | None = None
+    X: Any,
+    predict: Callable[..., NDArray[Any]],
+    names: NDArray[Any] | None,
+    targets: TargetCollector | None = None,
+    offset: ArrayLike | str | None = None,
 ) -> NDArray[Any]:
     """Predict the rows of each piece in turn, and gather the labels and weights of the same pieces in `targets`.
 
-    If the source has column names and the user has selected none, only the columns `names` are read.
+    If the source has column names and the user has selected none, only the columns `names` are read. `predict` takes
+    the rows of a piece, and their part of an `offset`.
     """
+    if isinstance(offset, str):
+        raise ValueError(
+            f"offset={offset!r} names a column, and X is read in pieces; give an array with one number for each row."
+        )
     pieces = as_pieces(X).for_model(None if names is None else names.tolist(), () if targets is None else targets.named)
-    predictions = []
+    offsets = None if offset is None else np.asarray(offset)
+    predictions, first = list[NDArray[Any]](), 0
     for piece in pieces:
         if not len(piece):
             continue
         with piece.named_in_errors():
             if targets is not None:
                 targets.take(piece)
-            predictions.append(predict(piece.with_columns(pieces.columns, pieces.without).X))
+            rows = piece.with_columns(pieces.columns, pieces.without).X
+            own = () if offsets is None else (offsets[first : first + len(piece)],)
+            predictions.append(predict(rows, *own))
+            first += len(piece)
     if not predictions:
         raise ValueError("the pieces have 0 rows; at least one is needed.")
+    if offsets is not None and first != len(offsets):
+        raise ValueError(f"offset has shape {offsets.shape}, and X has {first} rows; give one number for each row.")
     return np.concatenate(predictions)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.columns import take_named, warn_of_other_order
+from committee.data.matrices import is_out_of_core
 from committee.data.number_types import F64
 from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 
@@ -45,6 +46,8 @@ class OffsetClassifier(BaseClassifier):
         """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
         if offset is None:
             return super().score(X, y, sample_weight)
+        if is_out_of_core(X):
+            return self._score_of_pieces(X, y, sample_weight, "accuracy_score", offset)
         from sklearn.metrics import accuracy_score
 
         given = {"y": self._target_of(X, y), "sample_weight": sample_weight, "offset": offset}
@@ -82,6 +85,8 @@ class OffsetRegressor(BaseRegressor):
         """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
         if offset is None:
             return super().score(X, y, sample_weight)
+        if is_out_of_core(X):
+            return self._score_of_pieces(X, y, sample_weight, "r2_score", offset)
         from sklearn.metrics import r2_score
 
         given = {"y": self._target_of(X, y), "sample_weight": sample_weight, "offset": offset}
