@@ -109,6 +109,7 @@ def test_a_forest_of_one_class_drew_no_rows_that_could_be_compared():
     assert out_of_bag_mask(own, own.committee_.n_voters, np.zeros(300)).any()
 
 
+@pytest.mark.filterwarnings("ignore:pruned to")
 @pytest.mark.parametrize(
     "model", [committee.GradientBoostingClassifier(n_estimators=5), committee.AdaBoostClassifier(5)]
 )

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -158,6 +159,7 @@ def held(model):
     return float((model.predict(X_new) == y_new).mean())
 
 
+@pytest.mark.filterwarnings("ignore:pruned to")
 @pytest.mark.parametrize("most", [0.02, 0.1, 0.5, 1.0, 100, 3])
 def test_the_limit_holds(most):
     before = pickle.dumps(FOREST)
@@ -252,6 +254,7 @@ def test_weights_of_rows():
     assert_allclose(weighted.decision_function(X), twice.decision_function(X), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:pruned to")
 @pytest.mark.parametrize("C", [1e-300, 1.0, 1e300])
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_extreme_weights_and_penalties_converge(scale, C):
@@ -390,3 +393,16 @@ def test_blas_has_one_thread_while_votes_are_fitted():
         LeafReweighter(forest, max_loss=0.5, metric=wrong, C=(1.0,), growth=(1.0,), cv=2).fit(X, y)
         assert threads() == before
     assert {1} in seen
+
+
+@pytest.mark.parametrize("most", [3, 0.5])
+def test_a_notable_loss_of_accuracy_is_warned_of(most):
+    X, y = load_wine(return_X_y=True)
+    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        small = LeafReweighter(forest, max_nodes=most).fit(X, y)
+    step = small.path_.steps[0]
+    notable = step.lost - 2.0 * step.lost_error > 0.01
+    assert notable == (most == 3)
+    assert [f"{step.lost:.2g} ± {step.lost_error:.1g}" in str(one.message) for one in caught] == [True] * notable

@@ -244,7 +244,11 @@ def poisson():
         ),
         (lambda: RandomForestRegressor(3), {}, "not fitted yet"),
         (poisson, {"on": "validation"}, "ensemble predicts the exponential of its score"),
-        (lambda: GradientBoostingRegressor(n_estimators=3).fit(X, y), {"on": "train"}, r"train it.*leaf='constant'"),
+        (
+            lambda: GradientBoostingRegressor(n_estimators=3).fit(X, y),
+            {"on": "train"},
+            r"train trees with.*leaf='constant'",
+        ),
         (lambda: PeerForest(3).fit(X, np.column_stack([y, y])), {}, "2 outputs"),
         (two_quantiles, {"on": "train"}, "ensemble predicts 2 numbers of each row"),
         (lambda: xgboost.XGBRegressor(n_estimators=3).fit(X, y), {}, "on='oob' needs an ensemble with the training"),

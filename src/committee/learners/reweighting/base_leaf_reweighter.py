@@ -21,7 +21,14 @@ from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
-from committee.learners.reweighting.cut_path import Fold, LeafPath, LeafSearch, SelectionCriterion, shuffled_folds
+from committee.learners.reweighting.cut_path import (
+    Fold,
+    LeafPath,
+    LeafSearch,
+    LeafStep,
+    SelectionCriterion,
+    shuffled_folds,
+)
 from committee.learners.reweighting.leaf_cuts import (
     LeafCutter,
     LeafRows,
@@ -41,6 +48,7 @@ MAX_SELECTION_ROWS = 20_000
 """Largest number of rows that choose among cuts, drawn at random if there are more. They suffice to separate losses
 that differ by a few thousandths. The final fit uses all rows."""
 
+NOTABLE_LOSS = 0.01  # accuracy lost for which a warning is given, if the loss is larger by twice its standard error
 LIMIT_FACTOR = 0.5  # ratio of successive node limits on a path
 
 
@@ -207,6 +215,8 @@ class BaseLeafReweighter(TrainedEnsemble):
                 value = step.cut.regression(search.rows, threads).votes(step.C)
         if chosen is None:
             self._warn_kept_whole(path)
+        elif self.max_loss is None and self.metric_name == "accuracy":
+            self._warn_of_loss(path.steps[chosen])
         with self._as_before_if_it_fails():
             self._remember_named(named)
             table = self._take_columns(self.trained, committee, X)
@@ -287,6 +297,15 @@ class BaseLeafReweighter(TrainedEnsemble):
             f"pruned to {first.cut.n_nodes} nodes, the ensemble loses {first.lost:.2g} ± {first.lost_error:.1g} of "
             f"{of} on rows that the trees have not seen, which may be more than max_loss={self.max_loss:g}, so that "
             "it is kept whole; raise max_loss or max_nodes, or give more rows.",
+        )
+
+    def _warn_of_loss(self, step: LeafStep) -> None:
+        if not step.lost - 2.0 * step.lost_error > NOTABLE_LOSS:
+            return
+        warn_user(
+            f"pruned to {step.cut.n_nodes} nodes, the ensemble loses {step.lost:.2g} ± {step.lost_error:.1g} of its "
+            f"accuracy on rows that the trees have not seen; max_loss={NOTABLE_LOSS:g} finds the fewest nodes that "
+            "lose less, or give a larger max_nodes.",
         )
 
     @property
