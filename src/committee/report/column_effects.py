@@ -1,4 +1,4 @@
-r"""Effects of single columns on a model's predictions: partial dependence, and accumulated local effects.
+r"""Effects of columns on a model's predictions: partial dependence, also of pairs, and accumulated local effects.
 
 Partial dependence at a value v is the mean prediction if all rows had v in this column [1]_. With correlated columns
 that needs rows which do not exist, such as tall people of little weight. Accumulated local effects [2]_ change a value
@@ -131,11 +131,56 @@ class Effect:
     form: str | None = None
     individual: F64 | None = None
 
+
+@dataclass(frozen=True, eq=False)
+class ColumnGrid:
+    """Values of a column at which predictions are averaged: `places`, `names` and `form` are as for `Effect`.
+
+    `rows` are the numbers of rows that have these values.
+    """
+
+    column: str
+    number: int
+    rows: Index
+    names: tuple[str, ...]
+    places: F64
+    form: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PairEffect:
+    """Partial dependence of two columns: the mean prediction for each two values, shape (values, values, K).
+
+    The first axis is the second column's.
+    """
+
+    x: ColumnGrid
+    y: ColumnGrid
+    dependence: F64
+
     @property
-    def are_years(self) -> bool:
-        """Whether the values are whole numbers that may be years."""
-        low, high = (self.places[0], self.places[-1]) if self.form is None and not self.names else (0.0, 0.0)
-        return bool(low >= _FIRST_YEAR and high <= _LAST_YEAR and (self.places % 1.0 == 0.0).all())
+    def column(self) -> str:
+        return f"{self.x.column} and {self.y.column}"
+
+
+def are_years(values: Effect | ColumnGrid) -> bool:
+    """Return whether the values of a column are whole numbers that may be years."""
+    places = values.places if values.form is None and not values.names else np.zeros(1)
+    return bool(places[0] >= _FIRST_YEAR and places[-1] <= _LAST_YEAR and (places % 1.0 == 0.0).all())
+
+
+def pair_effect(
+    model: Any, X: Any, pair: tuple[int, int], predict: Predict, weights: F64 | None = None
+) -> PairEffect | None:
+    """Partial dependence of two columns by number; `None` if one of them has fewer than two values in the rows."""
+    schema, n = model.table_.source, len(TableRows(X))
+    rows = _WeightedRows(TableRows(X), predict, np.empty((n, 0)), np.ones(n) if weights is None else weights)
+    encoded = schema.encode(model.validate_rows(X))
+    grids = [_grid(schema, rows.table, j, encoded[:, j]) for j in pair]
+    if grids[0] is None or grids[1] is None:
+        return None
+    x, y = grids[0], grids[1]
+    return PairEffect(x, y, rows.mean(rows.changed_twice(x, y)))
 
 
 def effects(model: Any, X: Any, columns: Index, predict: Predict, weights: F64 | None = None) -> list[Effect]:
@@ -143,11 +188,8 @@ def effects(model: Any, X: Any, columns: Index, predict: Predict, weights: F64 |
     schema, n = model.table_.source, len(TableRows(X))
     rows = _WeightedRows(TableRows(X), predict, predict(X), np.ones(n) if weights is None else weights)
     encoded = schema.encode(model.validate_rows(X))
-    found = [
-        _of_numbers(schema, rows, j, encoded[:, j]) if schema.categories[j] is None else _of_categories(schema, rows, j)
-        for j in columns.tolist()
-    ]
-    return [effect for effect in found if effect is not None]
+    grids = [_grid(schema, rows.table, j, encoded[:, j]) for j in columns.tolist()]
+    return [_effect(rows, grid, encoded[:, grid.number]) for grid in grids if grid is not None]
 
 
 def stored_effects(model: Any, columns: Index) -> list[Effect]:
@@ -194,6 +236,14 @@ class _WeightedRows:
         changed = self.table.with_column(np.tile(np.arange(n), len(at)), j, np.repeat(at, n))
         return self.predict(changed).reshape(len(at), n, -1)
 
+    def changed_twice(self, x: ColumnGrid, y: ColumnGrid) -> F64:
+        """Predictions, shape (places of y, places of x, rows, K), with a value of each of two columns."""
+        n = len(self.weights)
+        first = self.table.with_column(np.tile(np.arange(n), len(x.rows)), x.number, np.repeat(x.rows, n))
+        m = n * len(x.rows)  # the first n rows of which have their own values of y
+        both = TableRows(first).with_column(np.tile(np.arange(m), len(y.rows)), y.number, np.repeat(y.rows, m))
+        return self.predict(both).reshape(len(y.rows), len(x.rows), n, -1)
+
     def mean(self, predictions: F64) -> F64:
         """Weighted mean over the rows, the second axis from the last."""
         return np.asarray(np.average(predictions, axis=-2, weights=self.weights))
@@ -207,34 +257,27 @@ class _WeightedRows:
         return finite[:: max(1, len(values) // 80)]
 
 
-def _of_numbers(schema: Any, rows: _WeightedRows, j: int, values: F64) -> Effect | None:
+def _grid(schema: Any, table: TableRows, j: int, values: F64) -> ColumnGrid | None:
+    found = _rows_of_categories(schema, table, j) if schema.categories[j] is not None else _rows_of_numbers(values)
+    if found is None:
+        return None
+    names, at = found
+    places = np.arange(len(names), dtype=np.float64) if names else values[at]
+    return ColumnGrid(schema.column(j), j, at, names, places, None if names else schema.time_format(j))
+
+
+def _rows_of_numbers(values: F64) -> tuple[tuple[str, ...], Index] | None:
     order = np.argsort(values, kind="stable")[: np.count_nonzero(np.isfinite(values))]
     if not len(order):
         return None
     # values of rows, so that integers stay integers, without the outer fiftieths, which would stretch the axis
     at = order[np.linspace(0.02 * (len(order) - 1), 0.98 * (len(order) - 1), MOST_PLACES).round().astype(np.intp)]
     at = at[np.unique(values[at], return_index=True)[1]]
-    if len(at) < 2:
-        return None
-    missing = np.flatnonzero(np.isnan(values))[:1]
-    changed = rows.changed(j, np.append(at, missing))
-    predictions, at_missing = changed[: len(at)], changed[len(at) :]
-    return Effect(
-        schema.column(j),
-        (),
-        values[at],
-        rows.mean(predictions),
-        _local_effects(rows, predictions, at, values),
-        rows.mean(at_missing)[0] if len(missing) else None,
-        len(values),
-        rows.seen(values),
-        schema.time_format(j),
-        rows.few(predictions),
-    )
+    return None if len(at) < 2 else ((), at)
 
 
-def _of_categories(schema: Any, rows: _WeightedRows, j: int) -> Effect | None:
-    texts = rows.table.texts(j)
+def _rows_of_categories(schema: Any, table: TableRows, j: int) -> tuple[tuple[str, ...], Index] | None:
+    texts = table.texts(j)
     counts = Counter(text for text in texts if text)
     levels = {str(level): place for place, level in enumerate(schema.categories[j] or ())}
     most = [name for name, _ in counts.most_common(MOST_CATEGORIES)]
@@ -242,19 +285,25 @@ def _of_categories(schema: Any, rows: _WeightedRows, j: int) -> Effect | None:
     at = [texts.index(name) for name in names]
     if "" in texts:
         names, at = [*names, MISSING], [*at, texts.index("")]
-    if len(names) < 2:
-        return None
-    predictions, places = rows.changed(j, np.array(at)), np.arange(len(names), dtype=np.float64)
+    return None if len(names) < 2 else (tuple(names), np.array(at))
+
+
+def _effect(rows: _WeightedRows, grid: ColumnGrid, values: F64) -> Effect:
+    at, numeric = grid.rows, not grid.names
+    missing = np.flatnonzero(np.isnan(values))[: int(numeric)]
+    changed = rows.changed(grid.number, np.append(at, missing))
+    predictions, at_missing = changed[: len(at)], changed[len(at) :]
     return Effect(
-        schema.column(j),
-        tuple(names),
-        places,
+        grid.column,
+        grid.names,
+        grid.places,
         rows.mean(predictions),
-        None,
-        None,
-        len(texts),
-        places[:0],
-        individual=rows.few(predictions),
+        _local_effects(rows, predictions, at, values) if numeric else None,
+        rows.mean(at_missing)[0] if len(missing) else None,
+        len(values),
+        rows.seen(values) if numeric else grid.places[:0],
+        grid.form,
+        rows.few(predictions),
     )
 
 

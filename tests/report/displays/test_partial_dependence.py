@@ -96,6 +96,37 @@ def test_means_and_lines_are_those_of_scikit_learn(weighted):
         assert_allclose(starts, effect.dependence[0, 0])
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_maps_of_pairs_are_those_of_scikit_learn(weighted):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:40], y[:40]
+    weight = np.arange(40) % 3 + 1.0 if weighted else None
+    model = GradientBoostingRegressor(n_estimators=3, random_state=0).fit(X, y)
+    display = PartialDependenceDisplay.from_estimator(model, X, [(2, 8), 3], sample_weight=weight)
+    pair, single = display.effects
+    values = {2: pair.x.places, 8: pair.y.places}
+    theirs = partial_dependence(model, X, [2, 8], custom_values=values, sample_weight=weight)
+    assert_allclose(pair.dependence[:, :, 0].T, theirs["average"][0])
+    assert [ax.get_xlabel() for ax in display.axes_] == ["x2", ""] and display.ax_.get_ylabel() == "x8"
+    assert single.column == "x3" and len(display.figure_.axes) == 3  # with a colour bar
+
+
+def test_a_pair_of_categories_and_dates_has_a_map_of_cells(mixed):
+    X, _, model = mixed
+    display = PartialDependenceDisplay.from_estimator(model, X, [("town", "age"), ["sold", "town"]])
+    towns, dates = display.effects
+    names = ("Bergen", "Oslo", "Rome", "(missing)")
+    assert (towns.x.names, dates.y.names) == (names, names)
+    assert [text.get_text() for text in display.axes_[1].get_yticklabels()] == list(names)
+    assert [ax.get_title(loc="left") for ax in display.axes_] == ["town and age", "sold and town"]
+    for k, name in enumerate(names):  # each cell is a mean of predictions
+        changed = X.assign(town=None if name == "(missing)" else name, age=towns.y.places[2])
+        assert_allclose(towns.dependence[2, k], model.predict_proba(changed).mean(axis=0))
+    cells = display.axes_[0].collections[0].get_array()
+    assert_array_equal(np.asarray(cells).reshape(-1), towns.dependence[:, :, 1].reshape(-1))
+    assert texts_inside(display)
+
+
 def test_rows_of_weight_zero_are_absent_and_weights_are_repeated_rows(mixed):
     X, _, model = mixed
     weight = np.arange(len(X)) % 3.0
@@ -186,6 +217,10 @@ def test_the_page_names_the_level_of_missing_values(mixed):
         ({"features": [9]}, "features: 9 is not a column; give names, or numbers from 0 to 3"),
         ({"features": []}, "features is empty; give names of columns, or None for the 6 most important"),
         ({"features": ["constant"]}, "no column 'constant'"),
+        ({"features": [("age", "twon")]}, "there is no column 'twon'; did you mean 'town'"),
+        ({"features": [("age", 0)]}, r"features: \('age', 0\) are not two columns; a map is of two different ones"),
+        ({"features": [("age", "town", "sold")]}, "are not two columns"),
+        ({"features": [("age", "town")], "kind": "individual"}, "the map of age and town has no lines of single rows"),
         ({"target": "x"}, "target='x' is not a class; the classes are 'no', 'yes'"),
         ({"kind": "all"}, "kind='all' is not one of 'average', 'individual', 'both'"),
         ({"max_rows": 0}, "max_rows=0 is not a number of rows"),
@@ -207,6 +242,11 @@ def test_models_and_columns_without_a_curve_are_refused(mixed):
         PartialDependenceDisplay.from_estimator(ScikitForest(2).fit(X[["rooms"]], y), X[["rooms"]])
     with pytest.raises(TypeError, match="X is a LazyFrame of unknown length; give a table in memory"):
         PartialDependenceDisplay.from_estimator(model, pl.from_pandas(X).lazy())
+    with pytest.raises(ValueError, match="columns of one value in X have no curve: age and rooms; leave them out"):
+        PartialDependenceDisplay.from_estimator(model, X.assign(rooms=1), ["age", ("age", "rooms")])
+    pair = PartialDependenceDisplay.from_estimator(model, X, [("age", "rooms")]).effects
+    with pytest.raises(ValueError, match="the map of age and rooms has one output; choose one by target"):
+        PartialDependenceDisplay(pair, [(0, "no"), (1, "yes")])
     effect = PartialDependenceDisplay.from_estimator(model, X, "rooms").effects
     with pytest.raises(ValueError, match="effects has 0 columns"):
         PartialDependenceDisplay([])

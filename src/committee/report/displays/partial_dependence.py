@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.data.number_types import F64, Index, is_whole
-from committee.data.text import suggest_names
-from committee.report.column_effects import MOST_ROWS, Effect, effects, sampled_rows
-from committee.report.displays.base import PanelsDisplay, check_most
+from committee.data.number_types import F64, is_whole
+from committee.data.text import shortened, suggest_names
+from committee.report.column_effects import (
+    MOST_ROWS,
+    ColumnGrid,
+    Effect,
+    PairEffect,
+    are_years,
+    effects,
+    pair_effect,
+    sampled_rows,
+)
+from committee.report.displays.base import INK, PanelsDisplay, check_most
 from committee.report.drawing.chart import Chart, Curve, Dots, Mark, Rug
 from committee.report.drawing.scale import DatePartScale, Scale, TimeScale
 from committee.report.explanation import MOST_EFFECTS, Explanation
@@ -42,12 +51,13 @@ class PartialDependenceDisplay(PanelsDisplay):
     A pale line is this prediction of one row [1]_. Lines that are not parallel show that the effect depends on other
     columns. The dashed curve shows accumulated local effects; where it differs from the mean, the column is correlated
     with others. Columns may hold integers, categories, dates and missing values: the prediction at a missing value is a
-    dotted level, or the last category. Strokes on the axis are values of rows.
+    dotted level, or the last category. Strokes on the axis are values of rows. Two columns together have a map of the
+    mean prediction at each two values, in contours if both are numbers.
 
     Parameters
     ----------
-    effects : sequence of Effect
-        Effects of each column, as of ``committee.report.column_effects.effects``.
+    effects : sequence of Effect or PairEffect
+        Effects of each column, as of ``committee.report.column_effects.effects``, or of pairs of columns.
     outputs : sequence of (int, str), default=((0, ""),)
         Numbers and names of the predictions that are drawn.
     of_classes : bool, default=False
@@ -77,7 +87,7 @@ class PartialDependenceDisplay(PanelsDisplay):
 
     def __init__(
         self,
-        effects: Sequence[Effect],
+        effects: Sequence[Effect | PairEffect],
         outputs: Sequence[tuple[int, str]] = ((0, ""),),
         *,
         of_classes: bool = False,
@@ -92,7 +102,11 @@ class PartialDependenceDisplay(PanelsDisplay):
             )
         if kind == "individual" and len(outputs) > 1:
             raise ValueError(f"kind='individual' draws one output, and there are {len(outputs)}; choose one by target")
-        self.effects: list[Effect] = list(effects)
+        for each in effects:
+            if isinstance(each, PairEffect) and (len(outputs) > 1 or kind == "individual"):
+                reason = "one output; choose one by target" if len(outputs) > 1 else "no lines of single rows"
+                raise ValueError(f"the map of {each.column} has {reason}")
+        self.effects: list[Effect | PairEffect] = list(effects)
         self.outputs: list[tuple[int, str]] = list(outputs)
         self.kind = kind
         self.of_classes: bool = of_classes
@@ -120,8 +134,9 @@ class PartialDependenceDisplay(PanelsDisplay):
             A learner of this library, such as a committee of ensembles.
         X : frame or array of shape (n_samples, n_features)
             Rows to average over.
-        features : str, int or sequence of these, default=None
-            Names or numbers of columns. `None`: the six most important ones that are not text.
+        features : str, int or sequence of these and of pairs of them, default=None
+            Names or numbers of columns; a pair, such as ``[("age", "hours")]``, has a map of both. `None`: the six most
+            important ones that are not text.
         target : class label, int or float, default=None
             Class, number of the target, or level of the quantile. `None`: the second of two classes, or at most six of
             several classes, targets or quantiles.
@@ -130,7 +145,8 @@ class PartialDependenceDisplay(PanelsDisplay):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the mean; rows of weight 0 are left out.
         max_rows : int, default=250
-            Most rows to average over, evenly spaced in X. Each is predicted at 13 values of a column.
+            Most rows to average over, evenly spaced in X. Each is predicted at 13 values of a column, or at 169 of a
+            pair.
         ax
             As for `plot`.
 
@@ -150,12 +166,30 @@ class PartialDependenceDisplay(PanelsDisplay):
                 "Others are drawn by sklearn.inspection.PartialDependenceDisplay"
             )
         outputs = found.shown_outputs if target is None else [_output(found, target)]
-        columns = _columns(found, features)
-        drawn = effects(found.model, rows, columns, found.predict, weights)
-        if (len(drawn) < len(columns) and features is not None) or not drawn:
-            names = {found.model.table_.source.column(j) for j in columns.tolist()} - {each.column for each in drawn}
-            raise ValueError(f"columns of one value in X have no curve: {', '.join(sorted(names))}; leave them out")
+        wanted = _columns(found, features)
+        given = found.model, rows
+        drawn: list[Effect | PairEffect] = []
+        for one in wanted:
+            if isinstance(one, tuple):
+                both = pair_effect(*given, one, found.predict, weights)
+                drawn += [] if both is None else [both]
+            else:
+                drawn += effects(*given, np.array([one]), found.predict, weights)
+        if (len(drawn) < len(wanted) and features is not None) or not drawn:
+            schema, shown = found.model.table_.source, {each.column for each in drawn}
+            names = {" and ".join(map(schema.column, one if isinstance(one, tuple) else (one,))) for one in wanted}
+            raise ValueError(
+                f"columns of one value in X have no curve: {', '.join(sorted(names - shown))}; leave them out"
+            )
         return cls(drawn, outputs, of_classes=found.of_classes, kind=kind, centered=centered).plot(ax)
+
+    def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
+        """Draw the charts; the description is that of `PanelsDisplay`."""
+        super().plot(ax)
+        for axes, effect in zip(self.axes_, self.effects, strict=True):
+            if isinstance(effect, PairEffect):
+                self._draw_map(effect, axes)
+        return self
 
     @property
     def subject(self) -> str:
@@ -166,7 +200,28 @@ class PartialDependenceDisplay(PanelsDisplay):
 
     def panels(self) -> list[tuple[str, Chart]]:
         scale = self._scale()
-        return [(effect.column, self._chart(effect, scale)) for effect in self.effects]
+        return [
+            (each.column, _empty_chart(each) if isinstance(each, PairEffect) else self._chart(each, scale))
+            for each in self.effects
+        ]
+
+    def _draw_map(self, effect: PairEffect, ax: Axes) -> None:
+        k, y = self.outputs[0][0], effect.y
+        image: Any
+        mean, both = effect.dependence[:, :, k], not (effect.x.names or y.names)
+        scale = Scale.over(mean, percent=self.of_classes)
+        if both:
+            image = ax.contourf(effect.x.places, y.places, mean, 14, cmap="viridis")
+            lines = ax.contour(effect.x.places, y.places, mean, 5, colors=INK, linewidths=0.6)
+            ax.clabel(lines, fontsize=7, fmt=lambda value: scale.text(round(value, 4)))
+            ax.set(xlim=effect.x.places[[0, -1]], ylim=y.places[[0, -1]])
+        else:
+            image = ax.pcolormesh(_edges(effect.x), _edges(y), mean, cmap="viridis")
+        if y.names:
+            ax.set_yticks(range(len(y.names)), [shortened(name, 20) for name in y.names], parse_math=False)
+        ax.grid(visible=False)
+        bar = self.figure_.colorbar(image, ax=ax, format=lambda value, _: scale.text(round(value, 10)))
+        bar.set_label(self.subject, fontsize=8)
 
     @property
     def _shows_rows(self) -> bool:
@@ -182,23 +237,18 @@ class PartialDependenceDisplay(PanelsDisplay):
 
     def _scale(self) -> Scale:
         columns = [k for k, _ in self.outputs]
-        curves = [each for effect in self.effects for each in (effect.dependence, effect.missing)]
-        curves += [effect.local for effect in self.effects if len(columns) == 1]
-        parts = [each[..., columns].ravel() for each in curves if each is not None]
-        parts += [lines.ravel() for lines in map(self._lines, self.effects) if lines is not None]
+        single = [effect for effect in self.effects if isinstance(effect, Effect)]
+        curves = [each for effect in single for each in (effect.dependence, effect.missing)]
+        curves += [effect.local for effect in single if len(columns) == 1]
+        parts = [np.empty(0), *(each[..., columns].ravel() for each in curves if each is not None)]
+        parts += [lines.ravel() for lines in map(self._lines, single) if lines is not None]
         scale = Scale.over(np.concatenate(parts), margin=0.06, percent=self.of_classes)
         if not self.of_classes or self.centered:  # shifted lines may leave the range of probabilities
             return scale
         return Scale(max(0.0, scale.low), min(1.0, scale.high), percent=True)
 
     def _chart(self, effect: Effect, y: Scale) -> Chart:
-        x = Scale(-0.6, len(effect.names) - 0.4) if effect.names else Scale.over(effect.places)
-        if effect.are_years:
-            x = replace(x, whole=True, years=True)
-        if effect.form in ("month", "weekday"):
-            x = DatePartScale(x.low, x.high, part=effect.form)
-        elif effect.form not in (None, "hour"):
-            x = TimeScale(x.low, x.high, form=str(effect.form))
+        x = _scale_of(effect)
         marks: list[Mark] = [] if effect.names else [Rug(effect.seen)]
         lines = self._lines(effect)
         for i, line in enumerate([] if lines is None else lines.T):
@@ -225,6 +275,27 @@ class PartialDependenceDisplay(PanelsDisplay):
         return marks
 
 
+def _scale_of(effect: Effect | ColumnGrid) -> Scale:
+    x = Scale(-0.6, len(effect.names) - 0.4) if effect.names else Scale.over(effect.places)
+    if are_years(effect):
+        x = replace(x, whole=True, years=True)
+    if effect.form in ("month", "weekday"):
+        return DatePartScale(x.low, x.high, part=effect.form)
+    return x if effect.form in (None, "hour") else TimeScale(x.low, x.high, form=str(effect.form))
+
+
+def _empty_chart(effect: PairEffect) -> Chart:
+    return Chart(_scale_of(effect.x), _scale_of(effect.y), effect.x.column, effect.y.column, (), effect.x.names)
+
+
+def _edges(grid: ColumnGrid) -> F64:
+    """Edges of the cells around the places of a grid."""
+    middle = (grid.places[1:] + grid.places[:-1]) / 2.0
+    if grid.names:
+        return np.concatenate([[-0.5], middle, [len(grid.names) - 0.5]])
+    return np.concatenate([grid.places[:1], middle, grid.places[-1:]])
+
+
 def _output(found: Explanation, target: Any) -> tuple[int, str]:
     """Number and name of the output that is named `target`."""
     if found.of_classes:
@@ -245,23 +316,32 @@ def _output(found: Explanation, target: Any) -> tuple[int, str]:
     return int(target), f"target {target}" if n > 1 else ""
 
 
-def _columns(found: Explanation, features: Any) -> Index:
+def _columns(found: Explanation, features: Any) -> list[int | tuple[int, int]]:
     if features is None:
-        return found.ranked_columns[:MOST_EFFECTS]
+        return [int(j) for j in found.ranked_columns[:MOST_EFFECTS]]
     schema = found.model.table_.source
     names = [schema.column(j) for j in range(schema.n_features)]
-    numbers = []
+    wanted: list[int | tuple[int, int]] = []
     for each in [features] if isinstance(features, str) or is_whole(features) else features:
-        if isinstance(each, str):
-            if each not in names:
-                raise ValueError(f"features: there is no column {each!r}; {suggest_names(each, names)}")
-            numbers.append(names.index(each))
-        elif is_whole(each) and 0 <= each < len(names):
-            numbers.append(int(each))
-        else:
-            raise ValueError(f"features: {each!r} is not a column; give names, or numbers from 0 to {len(names) - 1}")
-    if not numbers:
+        if isinstance(each, str) or not np.iterable(each):
+            wanted.append(_column(each, names))
+            continue
+        pair = [_column(one, names) for one in each]
+        if len(set(pair)) != 2 or len(pair) != 2:
+            raise ValueError(f"features: {each!r} are not two columns; a map is of two different ones")
+        wanted.append((pair[0], pair[1]))
+    if not wanted:
         raise ValueError(
             f"features is empty; give names of columns, or None for the {MOST_EFFECTS} most important ones"
         )
-    return np.array(numbers, dtype=np.intp)
+    return wanted
+
+
+def _column(feature: Any, names: list[str]) -> int:
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(f"features: there is no column {feature!r}; {suggest_names(feature, names)}")
+        return names.index(feature)
+    if is_whole(feature) and 0 <= feature < len(names):
+        return int(feature)
+    raise ValueError(f"features: {feature!r} is not a column; give names, or numbers from 0 to {len(names) - 1}")

@@ -100,6 +100,7 @@ def _panels(display: PartialDependenceDisplay) -> Markup:
 
     drawn = []
     for effect, (heading, chart) in zip(display.effects, display.panels(), strict=True):
+        assert isinstance(effect, Effect)  # pages have no maps of pairs
         curves = [effect.dependence[:, k] for k, _ in display.outputs]
         ranges = "; ".join(f"from {text(curve.min())} to {text(curve.max())}" for curve in curves)
         if effect.missing is not None:
