@@ -4,12 +4,13 @@
 the same folds, one thread each, and prints mean ranks by log loss, error and squared error, tables won against each
 rival, and fit times by processor time. ``--half choosing`` is for choosing. Each cell is kept in `results/defaults/` at
 once, and a run goes on where it was stopped; remove the file when a program has changed. Peers that are not installed
-are left out.
+are left out. ``--anew committee LightGBM`` fits these alone and takes the mean losses of the others from the results.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
 import warnings
@@ -136,6 +137,24 @@ def in_common(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [c for c in found if have[c["table"], c["seed"], c["fold"]] == names]
 
 
+def with_earlier(found: list[dict[str, Any]], earlier: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One cell for each table and model: the means of `found`, and for other models those of earlier settings."""
+    names = list(dict.fromkeys(c["model"] for c in found))
+    cells = []
+    for (table, numbers), name in product(dict.fromkeys((c["table"], c["numbers"]) for c in found), names):
+        means = {measure: _mean(found, table, name, measure) for measure in ("loss", "error", "seconds")}
+        cells.append({"table": table, "numbers": numbers, "model": name, "seed": 0, "fold": 0, **means})
+    losses = {False: ("classes: log loss", "classes: error"), True: ("numbers: squared error",) * 2}
+    for one in [c for c in cells if c["model"] == names[0]]:
+        loss, error = (earlier[words][one["table"]] for words in losses[one["numbers"]])
+        cells += [
+            one | {"model": name, "loss": loss[name], "error": error[name], "seconds": np.nan}
+            for name in loss
+            if name not in names
+        ]
+    return cells
+
+
 def report(findings: Findings, found: list[dict[str, Any]], among: str = "") -> None:
     """Ranks, wins and times of the models over tables; figures begin with the words of `among`."""
     found = in_common(found)
@@ -167,12 +186,14 @@ def report(findings: Findings, found: list[dict[str, Any]], among: str = "") -> 
             findings.add(
                 Figure(f"{kind}: tables won of {len(tables)}", rival, "", Spread.of([won.sum()]), None, at_least=True)
             )
-            ratio = means["seconds"][:, 0] / means["seconds"][:, names.index(rival)]
             ratio_of_losses = np.maximum(means["loss"][:, 0], least) / np.maximum(
                 means["loss"][:, names.index(rival)], least
             )
             words = f"{kind}: loss, ours over theirs (geometric mean {np.exp(np.log(ratio_of_losses).mean()):.3f})"
             findings.add(Figure(words, rival, "x", Spread.of(ratio_of_losses), None, at_least=False))
+            if not np.isfinite(means["seconds"][:, names.index(rival)]).all():
+                continue
+            ratio = means["seconds"][:, 0] / means["seconds"][:, names.index(rival)]
             total = means["seconds"][:, 0].sum() / means["seconds"][:, names.index(rival)].sum()
             words = f"{kind}: fit time, ours over theirs (of all tables together {total:.2f})"
             findings.add(Figure(words, rival, "x", Spread.of(ratio), None, at_least=False, clock="cpu"))
@@ -193,7 +214,9 @@ def main() -> None:
     parser.add_argument("--half", choices=("choosing", "checking"), default="checking")
     parser.add_argument("--seeds", type=int, default=2, help="shuffles of the rows")
     parser.add_argument("--splits", type=int, default=5, help="folds of each shuffle that are fitted, at most five")
+    parser.add_argument("--anew", nargs="+", metavar="MODEL", help="models to fit; losses of the others are kept")
     options, rest = parser.parse_known_args()
+    name = "defaults" if options.half == "checking" else f"defaults_{options.half}"
 
     def measure(findings: Findings, quick: bool) -> None:
         """Gradient boosting's defaults beside those of other libraries."""
@@ -207,10 +230,16 @@ def main() -> None:
             kept_cells(RESULTS / "defaults" / f"{options.half}.jsonl", {}, __name__) as journal,
         ):
             warnings.simplefilter("ignore")
-            found = list(cells(Path(folder), options.half, options.seeds, options.splits, journal, models()))
+            makers = {one: make for one, make in models().items() if one in (options.anew or models())}
+            found = list(cells(Path(folder), options.half, options.seeds, options.splits, journal, makers))
+        if options.anew:
+            earlier = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+            findings.settings["fitted anew"] = options.anew
+            findings.settings["others fitted"] = earlier["settings"].get("others fitted", earlier["machine"]["date"])
+            found = with_earlier(found, earlier["settings"])
         report(findings, found)
 
-    command("defaults" if options.half == "checking" else f"defaults_{options.half}", measure, arguments=rest)
+    command(name, measure, arguments=rest)
 
 
 if __name__ == "__main__":
