@@ -131,6 +131,7 @@ def test_what_does_not_go_together_is_refused(sales, tmp_path):
         ("--group and --time do not go together", "--group", "shop", "--time", "sold"),
         ("--group 'shop' does not go with --conformal", "--group", "shop", "--conformal", 0.1),
         ("--time is for a table that is read whole", "--time", "sold", "--memory-limit", "1 GB"),
+        ("--conformal is for a table that is read whole", "--conformal", "0.1", "--memory-limit", "1 GB"),
         ("--weight 'label' is the target", "--weight", "label"),
         ("--weight names 'wt', which is not there; did you mean", "--weight", "wt"),
         ("code has 3 groups, fewer than --folds 5; use --folds 3 at most", "--group", "code"),

@@ -274,7 +274,7 @@ def fit(
 def _read(data: list[Path], target: str, table: TrainingOptions, options: FitOptions) -> TrainingTable:
     categorical, memory_limit, scratch = split_names(options.categorical), options.memory_limit, options.scratch
     if reads_in_chunks(data, memory_limit, scratch):
-        for option in options.columns.named:
+        for option in (*options.columns.named, *([] if options.conformal is None else ["--conformal"])):
             if option != "--weight":
                 raise ValueError(
                     f"{option} is for a table that is read whole; give one file, without --memory-limit and --scratch"
