@@ -122,11 +122,12 @@ class Trees {
   }
 
   // Rows of a block that is walked step by step: a tree is fetched once for all of them, so as many as stay in cache
-  // meanwhile, as leave each thread two blocks, and as do not keep an interrupt waiting.
+  // meanwhile, more where trees are large, as leave each thread two blocks, and as do not keep an interrupt waiting.
   std::int64_t rows_abreast(std::int64_t n, std::int64_t n_threads) const {
-    constexpr std::int64_t kCells = 1 << 16, kSteps = 1 << 22;
-    const std::int64_t share = n_threads == 1 ? n : n / (2 * n_threads);
-    const std::int64_t rows = std::min({kCells / n_features_, kSteps / std::max<std::int64_t>(n_trees_, 1), share});
+    constexpr std::int64_t kLeast = 1 << 16, kMost = 1 << 18, kOfNode = 64, kSteps = 1 << 22;
+    const std::int64_t trees = std::max<std::int64_t>(n_trees_, 1), share = n_threads == 1 ? n : n / (2 * n_threads);
+    const std::int64_t cells = std::clamp(kOfNode * n_nodes() / trees, kLeast, kMost);
+    const std::int64_t rows = std::min({cells / n_features_, kSteps / trees, share});
     return std::max<std::int64_t>(rows / kBitRows, 1) * kBitRows;
   }
 
