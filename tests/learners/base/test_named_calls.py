@@ -8,7 +8,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier as Forest
 
 import committee
-from committee import AdaBoostClassifier, CommitteeClassifier, GradientBoostingClassifier
+from committee import AdaBoostClassifier, CommitteeClassifier, CommitteeRegressor, GradientBoostingClassifier
 from committee.data.named_calls import NamedCalls
 from committee.learners.base.peer_parameters import NOTES, PEERS, hint
 
@@ -71,6 +71,14 @@ def test_no_method_of_a_public_class_names_a_base_of_it(kind):
         (
             lambda: GradientBoostingClassifier(n_estimator=9),
             "unexpected keyword argument 'n_estimator'; did you mean 'n_estimators'?",
+        ),
+        (
+            lambda: CommitteeRegressor().fit([[1]], [1], offset=[0]),
+            "fit y / exposure with sample_weight=exposure, or use GradientBoostingRegressor, which takes offsets.",
+        ),
+        (
+            lambda: AdaBoostClassifier().fit([[1]], [1], init_score=[0]),
+            "unexpected keyword argument 'init_score'; use GradientBoostingClassifier, which takes offsets.",
         ),
         (lambda: AdaBoostClassifier(verbose=1), "'verbose'; a fit prints nothing;"),
         (lambda: CommitteeClassifier(time_budget=9), "'time_budget'; here it is time_limit."),

@@ -66,6 +66,9 @@ NOTES = {
 }
 """Addition to the hint, by the unknown keyword."""
 
+OFFSETS = {"offset", "offset_val", *(name for name, ours in PEERS.items() if ours == ("offset",))}
+"""Names of offsets here and elsewhere."""
+
 PRINTING = {"verbose", "verbosity", "silent", "verbose_eval", "log_level"}
 
 
@@ -85,6 +88,11 @@ def hint(learner: str, method: str, keyword: str, own: Collection[str], fit: Col
         return f"it is a parameter of {other}"
     if keyword in PRINTING:
         return "a fit prints nothing; set_callbacks(sklearn.callback.ProgressBar()) shows its progress"
+    if method == "fit" and keyword in OFFSETS and "offset" not in fit:
+        if learner.endswith("Regressor"):
+            rates = "for counts over exposures fit y / exposure with sample_weight=exposure"
+            return f"{rates}, or use GradientBoostingRegressor, which takes offsets"
+        return "use GradientBoostingClassifier, which takes offsets"
     for name in PEERS.get(keyword, ()):
         if name in here or name in there:
             note = f" ({NOTES[keyword]})" if keyword in NOTES else ""
