@@ -21,6 +21,7 @@ NAMES = (
     "several_targets",
     "defaults",
     "trials",
+    "scoring",
     "committee",
     "candidates",
     "committee_losses",

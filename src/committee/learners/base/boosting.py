@@ -146,7 +146,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 rows = replace(rows, group=group)
             rows, held_out = self._held_out_rows(rows, validation, random, tasks)
             with_training = getattr(self, "return_train_score", False)
-            if held_out is None and scoring is not None and not with_training:
+            if held_out is None and scoring is not None and not (with_training or self._scores_trials):
                 raise ValueError(
                     f"scoring={scoring!r} needs held-out rows, and there are none; set early_stopping=True, give "
                     "X_val and y_val to fit, or set scoring=None."
@@ -239,6 +239,11 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         ]
         columns = dict(zip(("rows", "metric", "round", "value"), map(list, zip(*lines, strict=True)), strict=True))
         return nw.from_dict(columns, backend=backend).to_native()
+
+    @property
+    def _scores_trials(self) -> bool:
+        """Whether trials hold rows out, which `scoring` scores."""
+        return False
 
     @property
     def _takes_groups(self) -> bool:

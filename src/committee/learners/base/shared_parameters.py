@@ -297,6 +297,25 @@ def n_iter_no_change(default: int) -> int:
     return parameter(default, "Rounds without improvement that end the run.", COUNT)
 
 
+HELD_OUT = "It needs held-out rows (`early_stopping`, or `X_val` and `y_val`) or `return_train_score`."
+
+
+def scoring(of: str = "early stopping follows", more: str = HELD_OUT) -> Any:
+    return parameter(
+        None,
+        f"""Score that {of} in place of the loss: a scorer's name, as in ``sklearn.metrics.get_scorer_names()``, or a
+        callable ``(model, X, y, sample_weight)`` whose result is better the larger it is. Of several in a list the
+        first is followed, and all are in `evals_result_`. {more} `X` are the scored rows, encoded; `model` predicts no
+        others. Row weights include `class_weight`. `validation_scores_` has the scores of early stopping.""",
+        str,
+        callable,
+        list,
+        tuple,
+        None,
+        type_words="str, callable, list of them or None",
+    )
+
+
 @with_parameters
 class EarlyStoppingParameters:
     """Parameters of a learner with early stopping, the last of its signature."""
@@ -311,20 +330,7 @@ class EarlyStoppingParameters:
         last one that counted, are rounds without improvement, and are not kept.""",
         NOT_NEGATIVE,
     )
-    scoring: Any = parameter(
-        None,
-        """Score that early stopping follows in place of the loss: a scorer's name, as in
-        ``sklearn.metrics.get_scorer_names()``, or a callable ``(model, X, y, sample_weight)`` whose result is better
-        the larger it is. Of several in a list the first is followed, and all are in `evals_result_`. It needs held-out
-        rows (`early_stopping`, or `X_val` and `y_val`) or `return_train_score`. `X` are the scored rows, encoded;
-        `model` predicts no others. Row weights include `class_weight`. `validation_scores_` has the scores.""",
-        str,
-        callable,
-        list,
-        tuple,
-        None,
-        type_words="str, callable, list of them or None",
-    )
+    scoring: Any = scoring()
     return_train_score: bool = parameter(
         False, "Record the loss, or the scores, of the training rows after each round too, in `evals_result_`."
     )

@@ -52,6 +52,7 @@ from committee.learners.gradient.trials import (
 )
 from committee.learners.gradient.validation import PartedRows, binned_loss
 from committee.objectives.losses import (
+    Derivatives,
     Loss,
     LossChoice,
     Quantile,
@@ -94,7 +95,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
     max_features_: int = fitted("Columns drawn for each node; 0 for all.", "int")
     trials_: dict[str, list[float]] | None = fitted(
         """Trials of settings in their order, as columns of a table: the settings, `rounds` with large steps until the
-        held-out `loss` was least, the `gain` on the first trial, and its `standard_error`. None without trials.""",
+        held-out `loss`, or minus the score by `scoring`, was least, the `gain` on the first trial, and its
+        `standard_error`. None without trials.""",
         "dict or None",
     )
     seed_: int = fitted(
@@ -209,6 +211,12 @@ class GradientBoosting(WarmStart, LeafRefitting):
         the best one. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`; then the leaves of the rounds
         that are kept are refitted on all rows, splits as they are.""",
     )
+    scoring: Any = shared.scoring(
+        "early stopping and the trials of `learning_rate` follow",
+        """It needs held-out rows: those of early stopping or trials, `X_val` and `y_val`, or `return_train_score`. On
+        small tables trials by "accuracy" gain 0.3 points of it, with a log loss 24 % higher; early stopping by it loses
+        3 points.""",
+    )
     warm_start: bool = parameter(
         False,
         """Go on from the committee of the last `fit`, up to `n_estimators` rounds in all. On the same rows, with the
@@ -228,6 +236,11 @@ class GradientBoosting(WarmStart, LeafRefitting):
     @property
     def _draws_rows(self) -> bool:
         return self.subsample == "auto" or self.subsample < 1.0 or self.learning_rate == "auto" or self.early_stopping
+
+    @property
+    def _scores_trials(self) -> bool:
+        has_value = not isinstance(self._chosen_loss(), Derivatives)
+        return self.learning_rate == "auto" and not self.line_search and has_value
 
     def _most_tasks(self, X: Any) -> int | None:
         earlier = self._earlier_committee()

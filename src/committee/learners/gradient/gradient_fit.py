@@ -11,6 +11,7 @@ from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory, ScoredRows
 from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
 from committee.learners.gradient.target import Target, scores_after
+from committee.learners.gradient.trial_scores import TrialScore
 from committee.learners.gradient.trials import (
     FEWEST_ROUNDS,
     MOST_ROUNDS,
@@ -82,10 +83,18 @@ class GradientFit:
             return ChosenRounds(given, rate, self.settings, [])
         most = None if given == "auto" else int(given)
         others = self.settings.others(learner, self.rows)
-        best, results = results_of_trials(parts, self.run, most_trial_rounds(most), self.settings, *others)
+        scored = None if self._scoring is None else self._scored
+        best, results = results_of_trials(parts, self.run, most_trial_rounds(most), self.settings, *others, scored)
         if most is None:
             most = best.most_rounds(RATE_OF_NUMBERS if learner._n_classes is None else RATE_OF_CLASSES)
         return ChosenRounds(most, best.learning_rate(most), best.settings, results)
+
+    @property
+    def _scoring(self) -> Any:
+        return getattr(self.learner, "scoring", None)  # a subclass with another signature may have none
+
+    def _scored(self, parted: PartedRows, run: GradientRun) -> TrialScore:
+        return TrialScore(self._scoring, parted, run, getattr(self.learner, "classes_", None))
 
     def _rows_of_trials(self) -> list[PartedRows]:
         learner = self.learner

@@ -15,6 +15,7 @@ from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.gradient.growth import DOUBLINGS, leaves_by_rows
 from committee.learners.gradient.rounds import GradientRun
+from committee.learners.gradient.trial_scores import TrialScore
 from committee.learners.gradient.validation import PartedRows
 from committee.voters.growing import features_per_tree_and_node
 
@@ -123,16 +124,33 @@ def rows_of_trials(rows: Rows | TargetRows, seed: int, n_threads: int) -> list[P
 
 
 def tried(
-    parted: list[PartedRows], trial: Trial, most: int, settings: RoundSettings, rival: TrialResult | None = None
+    parted: list[PartedRows],
+    trial: Trial,
+    most: int,
+    settings: RoundSettings,
+    rival: TrialResult | None = None,
+    scored: Callable[[PartedRows, GradientRun], TrialScore] | None = None,
 ) -> TrialResult:
     """Return the held-out losses of at most so many rounds; each run holds out another part of the rows.
 
-    The runs end early if their least loss is not below that of a rival after as many rounds, `PATIENCE` or more.
+    The runs end early if their least loss is not below that of a rival after as many rounds, `PATIENCE` or more. With
+    `scored`, losses are minus the scores of the rows, and those of rows are pseudo-values of blocks.
     """
     runs = [trial(rows, TRIAL_RATE, settings) for rows in parted]
+    scores = [scored(rows, run) for rows, run in zip(parted, runs, strict=True)] if scored is not None else []
+    sizes = np.array([one.rows.weights.sum() for one in scores])
     held_out = [rows.held_target(run.target.loss) for rows, run in zip(parted, runs, strict=True)]
     weights = np.concatenate([np.ones(len(rows)) if target.w is None else target.w for rows, target in held_out])
     best: list[F64] = []
+
+    def score_after(_: int) -> float:
+        each = [one() for one in scores]
+        loss = float(np.average(each, weights=sizes))
+        if loss < min(stopping.losses, default=np.inf):
+            best[:] = [np.array(each)]
+            for one in scores:
+                one.keep()
+        return loss
 
     def loss_after(_: int) -> float:
         each = [target.losses(run.scored.scores(rows)) for run, (rows, target) in zip(runs, held_out, strict=True)]
@@ -142,7 +160,7 @@ def tried(
             best[:] = [losses]
         return loss
 
-    stopping = EarlyStopping(loss_after, PATIENCE)
+    stopping = EarlyStopping(score_after if scores else loss_after, PATIENCE)
     stopping.first = 0
     stopping.follow(0)
     for t in range(1, most + 1):
@@ -153,7 +171,11 @@ def tried(
             break
         if rival is not None and t >= PATIENCE and min(stopping.losses) >= min(rival.curve[: t + 1]):
             break
-    return TrialResult(settings, stopping.losses, best[0], weights)
+    if not scores:
+        return TrialResult(settings, stopping.losses, best[0], weights)
+    values = [one.pseudo_values(value) for one, value in zip(scores, best[0].tolist(), strict=True)]
+    shares = [np.full(len(each), size) for each, size in zip(values, sizes / sizes.mean(), strict=True)]
+    return TrialResult(settings, stopping.losses, np.concatenate(values), np.concatenate(shares))
 
 
 def results_of_trials(
@@ -163,18 +185,19 @@ def results_of_trials(
     first: RoundSettings,
     without_draws: RoundSettings,
     more_leaves: bool,
+    scored: Callable[[PartedRows, GradientRun], TrialScore] | None = None,
 ) -> tuple[TrialResult, list[TrialResult]]:
     """Return the result of the chosen settings, and all results in the order of trial.
 
     Settings give way to others that gain twice the standard error of the gain: the first to those `without_draws`, and,
-    if `more_leaves`, these to the same with twice as many leaves and one.
+    if `more_leaves`, these to the same with twice as many leaves and one. `scored` is as for `tried`.
     """
-    best = tried(parted, trial, most, first)
+    best = tried(parted, trial, most, first, None, scored)
     results = [best]
 
     def gains(settings: RoundSettings) -> bool:
         nonlocal best
-        results.append(tried(parted, trial, most, settings, best))
+        results.append(tried(parted, trial, most, settings, best, scored))
         gain, error = results[-1].gain_on(best)
         if is_better := gain > ERRORS * error:
             best = results[-1]
