@@ -19,7 +19,8 @@ def given_table(X: Any, left_out: Sequence[int] = ()) -> Any:
     """Frame without the columns `left_out`, by number; other tables as float64 or CSR array ``(n, p)``."""
     if is_sparse(X):
         cells = as_sparse_matrix(X)
-        return csr_array((cells.value, cells.column, cells.start), shape=cells.shape)
+        index = np.int32 if len(cells.value) < 2**31 else np.int64  # few estimators take 64-bit indices
+        return csr_array((cells.value, cells.column.astype(index), cells.start.astype(index)), shape=cells.shape)
     if not is_frame(X):
         return numeric_matrix(X, None)
     if not left_out:

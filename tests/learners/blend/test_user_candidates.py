@@ -147,7 +147,7 @@ def test_arrays_and_sparse_tables():
     assert fits_of(dense)[0].n_features_in_ == X.shape[1]
     X = np.where(abs(X) > 1.0, X, 0.0)
     sparse = CommitteeClassifier(candidates=[Known()], **FAST).fit(csr_array(X), y)
-    assert isinstance(fits_of(sparse)[0].X_, csr_array)
+    assert isinstance(fits_of(sparse)[0].X_, csr_array) and fits_of(sparse)[0].X_.indptr.dtype == np.int32
     model = CommitteeClassifier(candidates=[LogisticRegression()], **FAST).fit(csr_array(X), y)
     assert_allclose(model.predict_proba(X), model.predict_proba(csr_array(X)))
 
