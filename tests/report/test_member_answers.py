@@ -35,7 +35,7 @@ def some():
         use_small_members(patch)
         fitted = {}
         X, y = numbers(3, 240)
-        tables = {CommitteeClassifier: (X, np.array(["a", "b", "c"])[y]), CommitteeRegressor: noisy_scores(240)}
+        tables = {CommitteeClassifier: (X, np.array(["a", "b", "c"])[y]), CommitteeRegressor: noisy_scores(240, 1)}
         for kind, (X, y) in tables.items():
             model = kind("best", cv=2, min_gain=0.0, random_state=0).fit(X[::2], y[::2])
             assert len(model.member_names_) > 1

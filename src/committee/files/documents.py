@@ -31,7 +31,7 @@ def header_bytes(document: Document) -> int:
     """Bytes of a part of a document in the header of a file, where quotes and backslashes are escaped.
 
     >>> header_bytes({"name": "é"})
-    23
+    22
     """
     text = json.dumps(document, separators=(",", ":"))
     return len(text) + text.count('"') + text.count("\\")

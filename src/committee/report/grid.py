@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 LEAST_TEXT = 32
-"""Characters of a column of text next to names of models, below which its table is divided."""
+"""Characters of a column of text next to figures, below which its table is divided."""
+
+_NAMES = ("model", "member", "candidate")
 
 BLANK = "-"
 """Cell without a figure."""
@@ -41,15 +43,15 @@ class Grid:
 
 
 def rich_tables(grid: Grid, width: int) -> list[RichTable]:
-    """Return a grid as rich tables without its title: one, or several with the models if its columns exceed the width.
+    """Return a grid as rich tables without its title: one, or several with its names if its columns exceed the width.
 
-    Names of models are whole; below a width of 100 characters they are broken at their colon.
+    Figures and names of models are whole; below a width of 100 characters names are broken at their colon.
     """
     require_package("rich", "a table of the terminal")
-    if "model" not in grid.columns:
+    if not any(grid.columns):
         return [_rich_table(grid, range(len(grid.columns)))]
-    place = grid.columns.index("model")
-    if width < 100:
+    place = next((j for j, name in enumerate(grid.columns) if name in _NAMES), 0)
+    if width < 100 and grid.columns[place] in _NAMES:
         rows = tuple((*row[:place], row[place].replace(":", ":\n"), *row[place + 1 :]) for row in grid.rows)
         grid = replace(grid, rows=rows)
     sizes = [2 + max(map(_longest_line, (_heading(name), *cells))) for name, cells in _columns(grid)]
@@ -90,7 +92,7 @@ def _rich_table(grid: Grid, shown: Iterable[int]) -> RichTable:
     for j in places:
         name, side = grid.columns[j], grid.justify[j]
         justify: Literal["left", "right"] = "left" if side == "l" else "right"
-        whole = side == "r" or name == "model"
+        whole = side == "r" or name in _NAMES
         table.add_column(Text(_heading(name)), justify=justify, no_wrap=whole, overflow="fold")
     for row in grid.rows:
         # Text, not markup: a name may hold square brackets.

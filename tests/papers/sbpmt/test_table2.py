@@ -38,7 +38,7 @@ def test_paper_settings_are_those_of_its_section_6():
     assert (M, T, B, model.max_samples, model.max_depth, model.min_samples_leaf) == (21, 5, 100, 0.7, 6, 20)
     assert (model.emphasis, model.min_impurity_decrease, model.random_state) == ("half", 0.0, 3)
     unnamed = set(model.get_params()) - set(table2.SETTINGS["paper"])
-    assert unnamed == {"oob_score", "max_bins", "categorical_features", "random_state", "n_jobs"}
+    assert unnamed == {"oob_score", "max_bins", "categorical_features", "feature_weights", "random_state", "n_jobs"}
     assert simulation.BENCHMARK.keys() == table2.SETTINGS["paper"].keys()
     assert (model.max_features, simulation.BENCHMARK["max_features"], simulation.BENCHMARK["max_depth"]) == (
         None,

@@ -289,7 +289,7 @@ def classes():
 
 @pytest.fixture(scope="module")
 def of_numbers():
-    X, y = noisy_scores(240)
+    X, y = noisy_scores(240, 1)
     return small_blend(CommitteeRegressor, X[::2], y[::2]), X[1::2], y[1::2]
 
 

@@ -72,6 +72,7 @@ PIPELINES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:pruned to")
 @pytest.mark.parametrize("name", PIPELINES)
 def test_classes(name, tmp_path):
     pipeline = PIPELINES[name].fit(ROWS, LABELS)

@@ -52,13 +52,22 @@ def test_margin_boosting_of_three_classes(learner: Any, keep: Kept) -> None:
 @pytest.mark.parametrize("keep", KEPT)
 @pytest.mark.parametrize("objective", ["min_margin", "soft_margin"])
 def test_label_votes_with_new_weights(objective: Any, keep: Kept) -> None:
+    """Sums that are tied but for their rounding may elect either class."""
     tied = 0
     for seed in range(3):
         X, y, X_new = table(seed)
         voters = committee.AdaBoostClassifier(n_estimators=10, vote="discrete").fit(X, y)
         model = committee.MarginReweighter(voters, objective).fit(X, y)
-        tied += int((lead(model.decision_function(X_new)) <= CLOSE).sum())
-        assert_array_equal(committee.as_sklearn(model, keep=keep).predict(X_new), model.predict(X_new))
+        F = model.decision_function(X_new)
+        found, ours, near = (
+            committee.as_sklearn(model, keep=keep).predict(X_new),
+            model.predict(X_new),
+            lead(F) <= CLOSE,
+        )
+        either = near & (lead(F) > 0.0)
+        assert_array_equal(found[~either], ours[~either])
+        assert_allclose(F[either, found[either]], F[either].max(axis=1), rtol=0.0, atol=CLOSE)
+        tied += int(near.sum())
     assert tied > 100
 
 

@@ -108,10 +108,10 @@ class SmallEnsembleDisplay(Display):
     ...     print(line)
     Tree 1
     worst radius ≤ 16.83 (100% of rows)
-    ├─ yes → +2.16 for 1 (67% of rows)
-    └─ no → −2.16 for 0 (33% of rows)
+    ├─ yes → +2.28 for 1 (67% of rows)
+    └─ no → −2.28 for 0 (33% of rows)
     row 13: worst radius = 16.84
-    tree 1 −2.16  (probability of 1 10%)
+    tree 1 −2.28  (probability of 1 9.3%)
     """
 
     def __init__(self, words: EnsembleText, row: RowPath | None = None) -> None:
