@@ -27,9 +27,9 @@ from committee import LEARNERS, MODELS, Committee, report
 from committee.bounds import Bound, VoterLosses
 from committee.data.rows import Rows
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
+from committee.learners.base.predictors import BaseClassifier
 from committee.learners.certificates.certificates import CERTIFICATES
 from committee.learners.pools.dictionaries import DICTIONARIES, ListedStumps, listed_stumps
 from committee.learners.reweighting.margin_reweighter import LEVELS

@@ -242,7 +242,7 @@ class ComparedModel:
         """True for a learner of this library, which accepts data frames."""
         if self.estimator is None:
             return self.name in MODELS
-        from committee.learners.base.estimator import BaseClassifier, BaseRegressor
+        from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 
         return isinstance(self.estimator, BaseClassifier | BaseRegressor)
 

@@ -21,7 +21,7 @@ from committee import (
     TreeVoter,
 )
 from committee.learners.bagging.forest_trees import RowDraw
-from committee.learners.base.estimator import BaseClassifier
+from committee.learners.base.predictors import BaseClassifier
 from committee.learners.reweighting.leaf_cuts import LeafRows
 from committee.learners.trained_ensembles import for_sbpmt
 from tests.learners.base.test_capabilities import SUBJECTS, words

@@ -35,7 +35,7 @@ from committee import (
     quadboost_path,
     scan,
 )
-from committee.learners.base.estimator import BaseClassifier
+from committee.learners.base.predictors import BaseClassifier
 from tests import subjects
 from tests.learners.base.test_capabilities import SUBJECTS, words
 

@@ -20,8 +20,8 @@ from sklearn.utils._param_validation import InvalidParameterError, StrOptions, m
 import committee
 from committee import AdaBoostClassifier, MDBoostClassifier
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
+from committee.learners.base.predictors import BaseClassifier
 
 LEARNERS = [getattr(committee, name) for name in committee.LEARNERS]
 

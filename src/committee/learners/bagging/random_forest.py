@@ -38,9 +38,9 @@ from committee.learners.bagging.row_groups import GroupedRows
 from committee.learners.bagging.subsamples import scatter_rows, warn_without_vote
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
-from committee.learners.base.estimator import BaseRegressor
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, fitted, parameter, required, with_parameters
+from committee.learners.base.predictors import BaseRegressor
 from committee.learners.base.warm_start import WarmStart
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Average

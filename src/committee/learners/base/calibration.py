@@ -17,9 +17,9 @@ from sklearn.utils._param_validation import Options
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, inner_weights
-from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
+from committee.learners.base.predictors import BaseClassifier
 from committee.vote.committee import Committee
 from committee.vote.links.temperature import best_temperature
 

@@ -17,9 +17,9 @@ from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.bagging.out_of_bag import Reserve, refuse_balanced_weights
-from committee.learners.base.estimator import BaseClassifier, BaseRegressor
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
+from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 from committee.learners.blend.blend import RESERVE_ATTRIBUTES, Blend
 from committee.learners.blend.losses import d2_score, resolve_loss, row_losses
 from committee.learners.blend.members import LeftOut

@@ -20,7 +20,7 @@ from committee.bounds.weight_sums import partition
 from committee.data.number_types import F64
 from committee.data.text import pluralize
 from committee.learners.bagging.random_forest import RandomForestClassifier
-from committee.learners.base.estimator import BaseClassifier
+from committee.learners.base.predictors import BaseClassifier
 from committee.learners.blend.committees import CommitteeClassifier
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter
 from committee.learners.trained_ensembles.out_of_bag import (

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from committee.data.columns import take_named, warn_of_other_order
 from committee.data.matrices import is_out_of_core
 from committee.data.number_types import F64
-from committee.learners.base.estimator import BaseClassifier, BaseRegressor
+from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 
 
 class OffsetClassifier(BaseClassifier):

@@ -20,8 +20,8 @@ from committee.data.offsets import Offsets, check_scores
 from committee.data.rows import Rows, TargetRows, rounded_scale
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss, ValidationSet
-from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import fitted, required, with_parameters
+from committee.learners.base.predictors import BaseClassifier
 from committee.learners.gradient.leaf_values import add_lines
 from committee.objectives.losses import Loss, LossChoice, write_gradients
 from committee.vote.committee import Committee, RegressionCommittee

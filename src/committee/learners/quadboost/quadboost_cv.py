@@ -18,9 +18,9 @@ from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, nonzero_sample_weights
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, FRACTION, parameter, with_parameters
+from committee.learners.base.predictors import BaseClassifier
 from committee.learners.quadboost.quadboost import classes_committee, signs_of
 from committee.learners.quadboost.quadboost_path import follow, path_stumps, strengths
 from committee.learners.quadboost.rounds import Products

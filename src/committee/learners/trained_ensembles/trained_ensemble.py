@@ -15,8 +15,9 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from committee.data.number_types import F64
 from committee.data.table_schema import TableSchema
-from committee.learners.base.estimator import BaseClassifier, BaseRegressor, CommitteeEstimator
+from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.parameters import fitted, required, with_parameters
+from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 from committee.learners.base.stored_learner import MetaEstimatorMixin
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.exports.scikit_learn_model import Kept, as_sklearn

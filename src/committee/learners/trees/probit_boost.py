@@ -16,8 +16,8 @@ from committee.data.table_schema import TableSchema
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
-from committee.learners.base.estimator import BaseClassifier
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
+from committee.learners.base.predictors import BaseClassifier
 from committee.learners.trees.newton_boost import JointLineRun, JointStumpRun, LineRun, NewtonBoost, NewtonRun, StumpRun
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Probit

@@ -18,9 +18,10 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import N_FOLDS
-from committee.learners.base.estimator import BaseClassifier, BaseRegressor, CommitteeEstimator
+from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
+from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 from committee.learners.base.row_sampling import Folds
 from committee.learners.trees.leaf_shrinkage import TreeOfFold, best_strength, shrunk_shares
 from committee.vote.committee import Committee, RegressionCommittee

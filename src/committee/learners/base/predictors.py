@@ -1,0 +1,243 @@
+"""Bases of the classifiers and of the regressors of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import (
+    check_consistent_length,
+    column_or_1d,
+)
+
+from committee.data.columns import take_named, warn_of_other_order
+from committee.data.labels import Labels, encode_classes, label_vector, n_columns, target_matrix, target_vector
+from committee.data.matrices import (
+    is_out_of_core,
+)
+from committee.data.number_types import MAX_CLASSES
+from committee.data.rows import Rows, TargetRows, checked_weights, nonzero_weights, row_weights, weighted_by_class
+from committee.data.user_warnings import warn_user
+from committee.learners.base import shared_parameters as shared
+from committee.learners.base.estimator import CommitteeEstimator
+from committee.learners.base.parameters import fitted, with_parameters
+from committee.learners.base.stored_learner import ClassifierMixin, RegressorMixin
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Share
+from committee.voters.forest import Forest
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from committee.data.rows import ClassWeights
+    from committee.vote.committee import RegressionCommittee
+
+
+@with_parameters
+class BaseClassifier(ClassifierMixin, CommitteeEstimator):
+    """Base of the library's classifiers."""
+
+    classes_: NDArray[Any] = fitted("Classes, in the order of votes and probabilities.", "array (n_classes,)")
+    committee_: Committee = fitted()
+
+    _: KW_ONLY
+    class_weight: Any = shared.class_weight()
+
+    def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
+        if self.class_weight is None:
+            return super().fit_weights(y, sample_weight)
+        labels = label_vector(y)
+        weights: ArrayLike = self.weights_with_classes(labels, checked_weights(sample_weight, labels))
+        return weights
+
+    def weights_with_classes(self, labels: Labels, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Checked row weights times the class weights of their labels, scaled."""
+        of_classes = self._class_weights(labels, weights)
+        weights = weighted_by_class(weights, of_classes.of_rows(labels))
+        if lost := set(of_classes.classes.tolist()).difference(
+            encode_classes(labels[nonzero_weights(weights)])[0].tolist()
+        ):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} leaves class {min(lost)!r} less than 1e-150 of all weight, which "
+                "counts as 0; give class weights that differ by fewer orders of magnitude."
+            )
+        return weights
+
+    def _class_weights(self, y: Labels, weights: NDArray[np.float64]) -> ClassWeights:
+        from committee.data.rows import ClassWeights  # few fits weigh classes
+
+        return ClassWeights.of(self.class_weight, y, weights)
+
+    def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+        encoded, target, weights, uniform = self._encoded(X, label_vector(y), sample_weight)
+        classes, labels = encode_classes(target)
+        if len(classes) > MAX_CLASSES:
+            raise ValueError(
+                f"y holds {len(classes)} classes; at most {MAX_CLASSES} are possible. If y is numeric, use a regressor."
+            )
+        self.classes_ = classes
+        labels = labels.astype(np.uint16, copy=False)
+        rows = Rows(encoded, labels, weights, uniform, categorical=self.table_.with_levels)
+        return self._numbered(rows, f"rate of {classes[1]}" if len(classes) == 2 else "class score")
+
+    def _constant(self, rows: Any) -> dict[str, Any]:
+        if len(self.classes_) > 1:
+            return {}
+        for name in self.stored_attributes:  # of a fit that a warm start could have continued
+            self.__dict__.pop(name, None)
+        # no error: a fold may have one class for lack of a rare one, and its score is worth more than an error
+        warn_user(
+            f"y holds one class only, {self.classes_.tolist()[0]!r} (rows of zero weight do not count): the model "
+            "always predicts it, and the attributes that describe a training are not set.",
+        )
+        leaf, none = np.zeros(1, dtype=np.int32), np.full(1, -1, dtype=np.int32)
+        voter = Forest(
+            n_features=rows.X.shape[1],
+            n_classes=1,
+            offset=np.array([0, 1]),
+            feature=none,
+            threshold=np.zeros(1),
+            left=none,
+            missing_left=np.zeros(1, dtype=np.uint8),
+            category_offset=np.zeros(2, dtype=np.int64),
+            category_bits=np.zeros(0, dtype=np.uint32),
+            label=leaf,
+            value=None,
+            gain=np.zeros(1),
+            weight=np.array([rows.weights.sum()]),
+            count=np.array([len(rows)]),
+        )
+        return {"committee_": Committee(voter, np.ones(1), self.classes_, Share(), self.table_)}
+
+    def _validation_rows(
+        self,
+        X_val: Any,
+        y_val: Any,
+        weights: ArrayLike | None,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        name: str = "y_val",
+    ) -> Rows:
+        encoded = self._validation_matrix(X_val)
+        target: NDArray[Any] = column_or_1d(y_val)
+        check_consistent_length(encoded, target)
+        number = {label: k for k, label in enumerate(self.classes_.tolist())}
+        unknown = [label for label in target.tolist() if label not in number]
+        if unknown:
+            raise ValueError(
+                f"{name} holds {unknown[0]!r}, which is not a class of {'y' if name != 'y' else 'the model'}; "
+                f"its classes are {self.classes_.tolist()}."
+            )
+        labels = np.array([number[label] for label in target.tolist()], dtype=np.uint16)
+        own = np.ones(len(labels)) if weights is None else row_weights(weights, labels, "sample_weight_val")
+        if self.class_weight is None:
+            return Rows(encoded, labels, own, uniform=weights is None)
+        trained = label_vector(y)
+        of_classes = self._class_weights(trained, checked_weights(sample_weight, trained, warn=False))
+        factors = of_classes.factors[labels]
+        return Rows(encoded, labels, factors if weights is None else weighted_by_class(own, factors), uniform=False)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``."""
+        return self._answers(X, "decision_function")
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Elected class of every row, ``(n,)``; a tie goes to the first of the tied classes."""
+        return self._answers(X, "predict")
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Class probabilities ``(n, n_classes)``; the largest is the class that `predict` gives."""
+        return self._answers(X, "predict_proba")
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba` ``(n, n_classes)``; minus infinity where a probability is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        return len(self.classes_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table.
+
+        `y` defaults to the column of `X` that ``fit`` took by its name.
+        """
+        if is_out_of_core(X):
+            return self._score_of_pieces(X, y, sample_weight, "accuracy_score")
+        y = self._target_of(X, y)
+        warn_of_other_order(X, y=y, sample_weight=sample_weight)
+        return super().score(*take_named(X, y=y, sample_weight=sample_weight))
+
+    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Score after each voter."""
+        return self._staged(X, "staged_decision_function")
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Elected classes after each voter."""
+        return self._staged(X, "staged_predict")
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Class probabilities after each voter."""
+        return self._staged(X, "staged_predict_proba")
+
+
+class BaseRegressor(RegressorMixin, CommitteeEstimator):
+    """Base of the library's regressors."""
+
+    committee_: RegressionCommittee
+    _takes_several_targets: ClassVar[bool] = False
+
+    def _target(self, y: ArrayLike | None, name: str) -> NDArray[np.float64]:
+        return target_matrix(y, name) if self._takes_several_targets else target_vector(y, name)
+
+    def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TargetRows:
+        encoded, target, weights, uniform = self._encoded(X, self._target(y, "y"), sample_weight)
+        rows = TargetRows(encoded, np.asarray(target), weights, uniform, categorical=self.table_.with_levels)
+        rows.check_squares()
+        return self._numbered(rows, "mean" if rows.n_targets == 1 else "target score")
+
+    def _validation_rows(
+        self,
+        X_val: Any,
+        y_val: Any,
+        weights: ArrayLike | None,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        name: str = "y_val",
+    ) -> TargetRows:
+        encoded = self._validation_matrix(X_val)
+        target = self._target(y_val, name)
+        check_consistent_length(encoded, target)
+        if (n_targets := n_columns(target)) != n_columns(y):
+            raise ValueError(f"{name} has {n_targets} columns, and y has {n_columns(y)}; give it the same targets.")
+        own = np.ones(len(target)) if weights is None else row_weights(weights, target, "sample_weight_val")
+        return TargetRows(encoded, target, own, uniform=weights is None)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D targets."""
+        return self._answers(X, "predict")
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table.
+
+        `y` defaults to the column of `X` that ``fit`` took by its name.
+        """
+        if is_out_of_core(X):
+            return self._score_of_pieces(X, y, sample_weight, "r2_score")
+        y = self._target_of(X, y)
+        warn_of_other_order(X, y=y, sample_weight=sample_weight)
+        return super().score(*take_named(X, y=y, sample_weight=sample_weight))
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Predictions after each voter."""
+        return self._staged(X, "staged_predict")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._takes_several_targets
+        return tags
