@@ -185,3 +185,9 @@ def test_the_measured_peak_stays_below_the_limit(kind):
     found = json.loads(done.stdout)
     assert 0.2 * limit < found["peak"] < limit
     assert "memory" not in found["left_out"].values()
+
+
+def test_fast_boosting_of_many_rows_and_classes_has_one_fit_of_few_rounds():
+    many, few = (next(one for one in candidates(False, "fast", n, 40) if one.name == "boosting") for n in (8000, 1500))
+    assert (many.parameters, many.n_fits) == ({"tree": "shared", "n_estimators": 200}, 1)
+    assert (few.parameters, few.n_fits) == ({"tree": "shared"}, None)

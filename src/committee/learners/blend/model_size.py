@@ -179,7 +179,6 @@ class SizeLimit:
 
         Members go whose gain is within its standard error, and others only if one part of each is too much.
         """
-        parts = [self._parts(one) for one in members]
         if self._all_fit(members):
             return None
         parts = [self._parts(one) for one in members]
@@ -199,7 +198,6 @@ class SizeLimit:
         First only as many trees of a forest may stay as vote on an out-of-bag row: the held-out loss is that of no
         more. Then about the same share of each member's parts stays.
         """
-        parts = [self._parts(one) for one in vote.members]
         if self._all_fit(vote.members):
             return vote
         parts = [self._parts(one) for one in vote.members]

@@ -76,7 +76,7 @@ _ON_LOSS = {
 }
 """Further candidates for losses that the mean does not minimise; "fast" has the first alone."""
 MANY_SCORES = 200_000
-"""Rows times classes from which boosting too has one fit, in the effort "fast"."""
+"""Rows times classes from which boosting too has one fit, with the fewest rounds, in the effort "fast"."""
 _FEWER_VOTERS: dict[str, dict[str, Any]] = {
     "forest": {"n_estimators": 100},
     "sbpmt": {"n_estimators": 7, "n_boosting_rounds": 3},
@@ -126,6 +126,8 @@ def _bounded(candidate: Candidate, effort: Effort, n: float, n_scores: int) -> C
         candidate = _with(candidate, max_samples=most) if n > 1.5 * most else candidate
     elif issubclass(candidate.learner, GradientBoostingClassifier) and n_scores >= SHARED_FROM[effort]:
         candidate = _with(candidate, tree="shared")
+        if effort == "fast" and n * n_scores >= MANY_SCORES:
+            candidate = _with(candidate, n_estimators=FEWEST_ROUNDS)
     if effort == "fast" and (n >= ONE_FIT_FROM.get(candidate.name, 2000) or n * n_scores >= MANY_SCORES):
         candidate = replace(candidate, out_of_bag=False, n_fits=1)
     return candidate
