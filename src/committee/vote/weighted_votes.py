@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Scores: TypeAlias = NDArray[np.float64]
 
 
-_CACHED = ("total_weight", "file_bytes")
+_CACHED = ("total_weight", "file_bytes", "column_bytes")
 _ENTRY = 75
 """Bytes of an array's entry in the header of a file, without its name."""
 
@@ -122,7 +122,7 @@ class WeightedVotes(Storable, ABC):
         header = header_bytes(self.to_document(Tensors(arrays))) + sum(len(name) + _ENTRY for name in arrays)
         return header + sum(array.nbytes for array in arrays.values())
 
-    @property
+    @cached_property
     def column_bytes(self) -> int:
         """Bytes of the model file that hold names, categories and texts of the columns, and the classes."""
         from committee.files.documents import header_bytes
