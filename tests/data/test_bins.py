@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
-from committee.data.bins import Binned, Bins, check_category_counts
+from committee import AdaBoostClassifier, GradientBoostingClassifier
+from committee.data.bins import Binned, Bins, check_category_counts, most_bins
+from committee.data.rows import Rows
 from committee.data.table_schema import TableSchema
 from tests.oracles import bins as oracle
 
@@ -131,3 +133,23 @@ def test_more_categories_than_bins_are_refused_by_name():
     nameless = TableSchema(None, (None, tuple(range(10))))
     with pytest.raises(ValueError, match="column 'x1' has 10 categories"):
         check_category_counts(nameless, 9)
+
+
+@pytest.mark.parametrize(("n", "p", "expected"), [(60, 60, 40), (300, 300, 100), (300, 299, 255), (900, 900, 255)])
+def test_automatic_bins_of_wide_tables_are_a_third_of_the_rows(n, p, expected):
+    X = np.random.default_rng(0).normal(size=(n, p))
+    rows = Rows(X, np.zeros(n, dtype=np.uint16), np.ones(n), True)
+    assert set(rows.binned(TableSchema.learn(X), "auto", 1).bins.n_bins.tolist()) == {expected}
+    twice = Rows(X, rows.labels, np.full(n, 2.0), False)
+    assert most_bins("auto", twice.count, p) == most_bins("auto", 2 * n, p) and most_bins(17, n, p) == 17
+
+
+@pytest.mark.parametrize("kind", [AdaBoostClassifier, GradientBoostingClassifier])
+def test_boosting_of_wide_tables_has_as_many_bins_as_pay(kind):
+    X = np.random.default_rng(0).normal(size=(150, 160))
+    y = X[:, 0] + np.sin(3.0 * X[:, 1]) > 0.3
+    some, all_of, same = (kind(5, max_bins=bins, random_state=0).fit(X, y) for bins in ("auto", 255, 50))
+    assert_array_equal(some.decision_function(X), same.decision_function(X))
+    assert kind().max_bins == "auto" and (some.decision_function(X) != all_of.decision_function(X)).any()
+    with pytest.raises(ValueError, match="max_bins"):
+        kind(5, max_bins="few").fit(X, y)

@@ -15,6 +15,7 @@ from distributed import Client
 from committee.dask.cluster import Cluster, ClusterPartitions, outside_of_tasks, without_named
 from committee.dask.members import ClusterMembers
 from committee.dask.sharded_table import ShardedTable, rows_of, scan_partitions
+from committee.data.bins import most_bins
 from committee.data.out_of_core.scan import FileStamps, Pieces
 from committee.data.out_of_core.sources import DaskSource
 from committee.data.out_of_core.training_pass import Storage
@@ -167,7 +168,8 @@ def sharded_table(
     if sample_weight is not None:
         keep = nonzero_weights(row_weights(sample_weight, np.empty((sum(sizes), 0)), warn=False))
         keep = None if keep.all() else keep
-    look = scan_partitions(cluster, parts, sizes, keep, estimator.categorical_features, estimator.max_bins)
+    most = most_bins(estimator.max_bins)
+    look = scan_partitions(cluster, parts, sizes, keep, estimator.categorical_features, most)
     n, no_files = sum(sizes), FileStamps.of(())
     return ShardedTable(
         Pieces(source), look, keep, n, example, y, sample_weight, no_files, storage, cluster, parts, sizes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from math import inf
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from committee.data.out_of_core.table_summary import MAX_SAMPLE, concatenate_edg
 if TYPE_CHECKING:
     from committee.data.table_schema import TableSchema
 
+
+LEAST_AUTO_BINS, MOST_AUTO_BINS = 40, 255
 
 Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16] | _core.SparseCodes
 """Bin numbers ``(n, p)`` of all cells, or of a sparse table's cells that are not in the bin of 0."""
@@ -123,6 +126,13 @@ class Binned:
         check_category_counts(table, max_bins)
         bins = Bins.learn(X, weights, table.n_categories, max_bins, n_threads)
         return cls(bins, bins.encode(X, n_threads))
+
+
+def most_bins(max_bins: int | Literal["auto"], n_rows: float = inf, n_columns: int = 0) -> int:
+    """Return the most bins of a column; "auto": 255, and a third of the rows, at least 40, of wide tables."""
+    if max_bins != "auto":
+        return max_bins
+    return MOST_AUTO_BINS if n_columns < n_rows else int(min(MOST_AUTO_BINS, max(LEAST_AUTO_BINS, n_rows // 3)))
 
 
 def column_codes(codes: Codes, j: int) -> NDArray[np.uint8] | NDArray[np.uint16]:

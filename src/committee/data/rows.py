@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import fsum, isfinite, log2
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
-from committee.data.bins import Binned
+from committee.data.bins import Binned, most_bins
 from committee.data.labels import CodedText, Labels, encode_classes
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Mask
@@ -71,8 +71,9 @@ class WeightedRows:
         bare: Self = replace(cast("Any", self), X=np.empty((len(self), 0)), levels=None, categorical=None)
         return bare
 
-    def binned(self, table: TableSchema, max_bins: int, n_threads: int) -> Binned:
-        return Binned.of(self.X, None if self.uniform else self.weights, table, max_bins, n_threads)
+    def binned(self, table: TableSchema, max_bins: int | Literal["auto"], n_threads: int) -> Binned:
+        most = most_bins(max_bins, self.count, self.X.shape[1])
+        return Binned.of(self.X, None if self.uniform else self.weights, table, most, n_threads)
 
     @property
     def is_remote(self) -> bool:

@@ -105,7 +105,7 @@ class AdaBoostClassifier(Boosting, BoostedCalibration):
     min_weight_leaf: float = shared.min_weight_leaf("current weight")
     max_features: int | float | str | None = shared.max_features()
     feature_weights: Any = shared.feature_weights(of="`max_features` draws")
-    max_bins: int = shared.max_bins()
+    max_bins: int | Literal["auto"] = shared.max_bins_by_rows()
     categorical_features: Any = shared.categorical_features()
     random_state: Any = shared.random_state("the held-out rows and the features of `max_features`")
 

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from committee.data.bins import most_bins
 from committee.data.categories import MAX_SUBSET_CATEGORIES
 from committee.data.column_parameters import refuse_ambiguous
 from committee.data.columns import check_frame, is_frame, take_named, warn_of_other_order, without_named
@@ -144,7 +145,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
                 if is_out_of_core(X):
                     from committee.learners.base.pieced_rows import training_pieces  # few tables come in pieces
 
-                    max_bins = getattr(self, "max_bins", 255)
+                    max_bins = most_bins(getattr(self, "max_bins", "auto"))
                     X = training_pieces(X, y, sample_weight, scratch, self.categorical_features, max_bins)
                     tasks.y, tasks.given_weight = y, sample_weight = X.y, X.weights
                 opened = [self._opened(tasks, X, y, sample_weight, checkpoint)]
@@ -283,7 +284,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
 
     def _numbered(self, rows: R, of: str) -> R:
         """Replace high-cardinality categories by target statistics; `of` is the name of these in printed rules."""
-        max_bins = getattr(self, "max_bins", MAX_SUBSET_CATEGORIES)
+        max_bins = most_bins(getattr(self, "max_bins", MAX_SUBSET_CATEGORIES))
         if self.table_.n_categories.max() <= min(MAX_SUBSET_CATEGORIES, max_bins):
             return rows
         from committee.data.target_statistics import HighCardinality  # few tables have many categories

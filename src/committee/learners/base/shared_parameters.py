@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+BINS = """Most bins of a column. A column of at most as many distinct values is split exactly; more than 255 bins take
+        two bytes a cell instead of one."""
+MOST_BINS = Interval(Integral, 2, 65_535, closed="both")
+
 
 def n_estimators(default: int, fewer: str) -> int:
     return parameter(default, f"Most rounds; fewer when {fewer}.", COUNT)
@@ -222,12 +226,13 @@ def fit_intercept() -> bool:
 
 
 def max_bins(more: str = "") -> int:
-    return parameter(
-        255,
-        f"""Most bins of a column. A column of at most as many distinct values is split exactly; more than 255 bins take
-        two bytes a cell instead of one. {more}""",
-        Interval(Integral, 2, 65_535, closed="both"),
-    )
+    return parameter(255, f"{BINS} {more}", MOST_BINS)
+
+
+def max_bins_by_rows() -> int | Literal["auto"]:
+    text = """"auto": 255; a third of the rows, but at least 40, of tables with at least as many columns as rows, where
+        more bins take twice the time and gain nothing. A row of weight k counts as k."""
+    return parameter("auto", f"{BINS} {text}", MOST_BINS, StrOptions({"auto"}))
 
 
 def categorical_features(more: str = "") -> Any:

@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from committee.data.bins import check_category_counts
+from committee.data.bins import check_category_counts, most_bins
 from committee.data.table_schema import TableSchema
 from committee.learners.base.stored_learner import BaseEstimator
 
@@ -37,7 +37,7 @@ def voter_template(
     if len(categorical) and "categorical_features" in params:
         # voters see a matrix without names, so a column is refused here, where it has one
         if "max_bins" in params:
-            check_category_counts(table, params["max_bins"])
+            check_category_counts(table, most_bins(params["max_bins"]))
         copy.set_params(categorical_features=categorical.tolist())
     return copy
 

@@ -203,7 +203,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
         *(list, tuple, np.ndarray, None),
         type_words='{"pairwise", "no_interactions"}, sequence of groups of columns, or None',
     )
-    max_bins: int = shared.max_bins()
+    max_bins: int | Literal["auto"] = shared.max_bins_by_rows()
     categorical_features: Any = shared.categorical_features()
     early_stopping: bool = parameter(
         False,
