@@ -371,6 +371,17 @@ def test_shares_must_be_shares(leaf, K):
     Committee(voters, [1.0], np.arange(K), Logistic())
 
 
+def test_shares_are_checked_in_every_block(monkeypatch):
+    monkeypatch.setattr("committee.vote.links.probability.CHECKED_CELLS", 6)
+    shares = np.tile([0.25, 0.75], (1, 7, 1))
+    Committee(forest_that_votes(shares, 2), np.ones(7), np.arange(2), Share())
+    for tree in range(7):
+        wrong = shares.copy()
+        wrong[0, tree, 0] = 0.5
+        with pytest.raises(ValueError, match=r"A leaf holds \[0\.5, 0\.75\]"):
+            Committee(forest_that_votes(wrong, 2), np.ones(7), np.arange(2), Share())
+
+
 def test_nothing_changes_a_committee():
     weights, classes, intercept = np.ones(2), np.array(["a", "b", "c"]), np.ones(3)
     voters = forest_that_votes(np.zeros((2, 2), dtype=np.int32), 3)

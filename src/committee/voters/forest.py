@@ -87,8 +87,7 @@ class Forest(FlatTrees):
         n_features, n_classes = first.n_features, first.n_classes
         del first, forest
         forests.clear()
-        # one array after the other, so that at most one is there twice
-        per_node: dict[str, Any] = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
+        per_node: dict[str, Any] = {name: _joined(parts.pop(name)) for name in list(parts)}
         return cls(
             n_features=n_features,
             n_classes=n_classes,
@@ -252,3 +251,14 @@ def read_vote(document: Document) -> str:
     if vote not in ("label", "value"):
         raise ValueError(f"vote is {vote!r}; it must be 'label' or 'value'")
     return vote
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Concatenate arrays, and empty the list, so that each array is freed when it is copied."""
+    whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=parts[0].dtype)
+    end = len(whole)
+    while parts:
+        part = parts.pop()
+        whole[end - len(part) : end] = part
+        end -= len(part)
+    return whole

@@ -170,7 +170,7 @@ def forest_from_grown(
         category_offset=category_offset,
         category_bits=category_bits,
         label=None if label is None else np.concatenate(label),
-        value=None if value is None else np.concatenate(value),
+        value=None if value is None else value[0] if len(value) == 1 else np.concatenate(value),
         gain=gain,
         weight=count.astype(np.float64) if weight == "rows" else np.concatenate(weight),
         count=count,
@@ -197,9 +197,12 @@ def leaf_labels_and_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[n
 
 def class_shares(tree: GrownTree) -> NDArray[np.float64]:
     """Class weights of each node as shares ``(N, K)``; uniform at nodes without weight."""
-    total = tree.sums.sum(axis=1, keepdims=True)
-    share = np.full_like(tree.sums, 1.0 / tree.sums.shape[1])
-    np.divide(tree.sums, total, out=share, where=total > 0)
+    sums = tree.sums
+    total = sums.sum(axis=1, keepdims=True)
+    if (total > 0.0).all():
+        return np.asarray(sums / total)
+    share = np.full_like(sums, 1.0 / sums.shape[1])
+    np.divide(sums, total, out=share, where=total > 0.0)
     return share
 
 

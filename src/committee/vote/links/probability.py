@@ -19,6 +19,8 @@ from committee.voters.protocol import Voters
 
 Weight: TypeAlias = float | NDArray[np.float64]
 
+CHECKED_CELLS = 2**17
+"""Cells of leaves that are checked at a time, so that they stay in the cache."""
 PRIOR = 0.2
 """Default prior votes of each class in a tempered share; see docs/decisions.md."""
 
@@ -172,19 +174,24 @@ class Share(Link):
             )
         if not isinstance(voters, Forest) or voters.value is None:
             return
-        leaves = voters.value[voters.feature < 0]
-        if leaves.shape[1] == 1 and voters.n_classes == 2:
-            bad = np.abs(leaves[:, 0]) > 1.0
-        else:
-            sums = np.einsum("nk->n", leaves)  # several times as fast as sum(axis=1) where classes are few
-            bad = np.abs(sums - 1.0) > 1e-9
-            if (leaves < 0.0).any():
-                bad |= (leaves < 0.0).any(axis=1)
-        if bad.any():
-            raise ValueError(
-                f"A leaf holds {leaves[int(np.argmax(bad))].tolist()}; the share link needs class shares, "
-                "which sum to one. Use the softmax or the logistic link for other scores."
-            )
+        signed_votes = voters.n_outputs == 1 and voters.n_classes == 2
+        at_once = max(1, CHECKED_CELLS // voters.n_outputs)
+        for first in range(0, len(voters.feature), at_once):
+            block = slice(first, first + at_once)
+            values = voters.value[block]
+            if signed_votes:
+                bad = np.abs(values[:, 0]) > 1.0
+            else:
+                sums = np.einsum("nk->n", values)  # several times as fast as sum(axis=1) where classes are few
+                bad = np.abs(sums - 1.0) > 1e-9
+                if values.min() < 0.0:
+                    bad |= (values < 0.0).any(axis=1)
+            bad &= voters.feature[block] < 0
+            if bad.any():
+                raise ValueError(
+                    f"A leaf holds {values[int(np.argmax(bad))].tolist()}; the share link needs class shares, "
+                    "which sum to one. Use the softmax or the logistic link for other scores."
+                )
 
     def settle(self, tally: Scores, total: Weight) -> Scores:
         if tally.shape[1] == 1:
