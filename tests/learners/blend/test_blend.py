@@ -61,6 +61,16 @@ class Broken(TreeVoter):
         raise ValueError(f"{len(X)} rows are too good")
 
 
+def test_fits_on_other_folds_take_what_the_trials_of_the_first_chose(monkeypatch):
+    only(monkeypatch, "boosting", parameters={"max_leaf_nodes": 7})
+    X = np.array(list(np.ndindex(3, 4, 3, 4, 3)), dtype=float)
+    y = (X[:, 0] + X[:, 1] > 3) ^ ((X[:, 2] == 1) & (X[:, 3] > 1))
+    model = CommitteeClassifier("best", cv=2, max_size=None, random_state=0).fit(X, y)
+    first, second = model.committee_.voters.members
+    assert first.n_voters == second.n_voters > 200
+    assert_allclose(first.weights, second.weights[0])
+
+
 # --- the vote --------------------------------------------------------------------------------------------------------
 
 
