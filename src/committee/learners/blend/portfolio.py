@@ -77,9 +77,10 @@ _ON_LOSS = {
 """Further candidates for losses that the mean does not minimise; "fast" has the first alone."""
 MANY_SCORES = 200_000
 """Rows times classes from which boosting too has one fit, with the fewest rounds, in the effort "fast"."""
-_FEWER_VOTERS: dict[str, dict[str, Any]] = {
-    "forest": {"n_estimators": 100},
-    "sbpmt": {"n_estimators": 7, "n_boosting_rounds": 3},
+_FEWER_VOTERS: dict[type[Any], dict[str, Any]] = {
+    RandomForestClassifier: {"n_estimators": 100},
+    RandomForestRegressor: {"n_estimators": 60},
+    SBPMTClassifier: {"n_estimators": 7, "n_boosting_rounds": 3},
 }
 """Settings of the effort "fast"."""
 _OF_CLASSES: dict[Effort, tuple[str, ...]] = {
@@ -118,7 +119,7 @@ def every_candidate(numbers: bool, effort: Effort, n: float = 0.0, n_scores: int
 def _bounded(candidate: Candidate, effort: Effort, n: float, n_scores: int) -> Candidate:
     # draws, trees and fits in proportion to the time of boosting
     if effort == "fast":
-        for name, most in _FEWER_VOTERS.get(candidate.name, {}).items():
+        for name, most in _FEWER_VOTERS.get(candidate.learner, {}).items():
             if name in candidate.learner.declared_parameters:
                 candidate = _with(candidate, **{name: min(most, candidate.parameters.get(name, most))})
     if candidate.out_of_bag and candidate.name in MOST_DRAWN[effort]:
