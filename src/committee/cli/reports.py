@@ -324,8 +324,8 @@ def certify(
 ) -> None:
     """Bound the error of a classifier on new rows, with probability 1 - delta.
 
-    The smallest bound comes first, with its method and its assumptions; then the table of all bounds, which share
-    delta.
+    First comes one bound, with its method and its assumptions: the test-set bound, with all of delta, if enough rows
+    are new to the whole vote, else the smallest of the table. Then comes the table of all bounds, which share delta.
 
     The rows must not have been used in training. With --on oob they are the training rows, each predicted by its
     out-of-bag voters. Training rows given as validation rows are refused if the model file identifies them.
