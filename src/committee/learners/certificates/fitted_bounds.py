@@ -15,7 +15,7 @@ from committee.bounds.class_complexity import ln_tree_class, splits_of_bins, spl
 from committee.bounds.margin_curves import voting, voting_certified
 from committee.bounds.result import Bound, check_delta, check_number
 from committee.bounds.subsamples import majority, overlap, subagging, unpack_draws
-from committee.data.bins import Bins
+from committee.data.bins import Bins, most_bins
 from committee.data.number_types import F64
 from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.sbpmt import SBPMTClassifier
@@ -264,7 +264,7 @@ def _size_of_class(model: AdaBoostClassifier | SubaggingClassifier, X: F64) -> t
             "max_leaf_nodes of native trees."
         )
     leaves = most_leaves(tree, len(X), tree.max_depth)
-    bins = Bins.learn(X, None, model.table_.n_categories, tree.max_bins)
+    bins = Bins.learn(X, None, model.table_.n_categories, most_bins(tree.max_bins))  # or fewer, in a smaller class
     by_bins = splits_of_bins(replace(bins, n_categories=model.table_.n_levels), np.asarray(np.isnan(X).any(axis=0)))
     by_rows = splits_of_rows(len(X), model.table_.n_levels)
     return ln_tree_class(by_bins, leaves, outputs), ln_tree_class(by_rows, leaves, outputs), 2 * (leaves - 1)
