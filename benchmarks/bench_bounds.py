@@ -2,11 +2,13 @@
 
 ``python -m benchmarks.bench_bounds`` fits generated tables of the kind of a census (six numbers, eight categories, two
 classes) and one of 40 classes, on one thread, and scores them on 20,000 other rows. Time limits count processor time
-here, so that a busy machine changes nothing; a single learner "fits into a limit" if it alone takes less.
+here, so that a busy machine changes nothing; a single learner "fits into a limit" if it alone takes less. Limits are
+also tried on tables of the folder that COMMITTEE_DATA names.
 """
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from pathlib import Path
@@ -15,18 +17,23 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 
+from benchmarks.default_tables import problems
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread
 from benchmarks.rivals import BOOSTERS
 from benchmarks.tables import Table
-from committee import CommitteeClassifier, GradientBoostingClassifier
+from committee import CommitteeClassifier, GradientBoostingClassifier, LogitBoostClassifier, RandomForestClassifier
 
 LEVELS = (8, 16, 7, 14, 6, 5, 2, 41)
 SIZES = {"fast": (100, 1000, 10_000, 36_000, 200_000), "default": (1000, 36_000)}
 LIMITS = (0.3, 1.0, 2.0, 5.0, 20.0)
+LIMITS_OF_TABLES = (1.0, 3.0, 10.0, 30.0, 300.0)
+N_TABLES = 15
+SINGLE = (GradientBoostingClassifier, RandomForestClassifier, LogitBoostClassifier)
 N_LIMITED = 36_000
 N_TEST = 20_000
 MOST = {"fast": 5.0, "default": 25.0}
@@ -119,6 +126,50 @@ def limits(findings: Findings, quick: bool) -> None:
         findings.add(Figure(work, "", "s", Spread.of([took]), most, at_least=False, clock="cpu", quality=quality))
 
 
+def limits_of_tables(findings: Findings, quick: bool) -> None:
+    """Overrun on the largest tables of the checking half, and whether a single learner that takes less is better."""
+    folder = os.environ.get("COMMITTEE_DATA")
+    if folder is None or quick:
+        findings.settings["left out"] = "limits on tables: for --quick, or as COMMITTEE_DATA names no folder of them"
+        return
+    of_classes = [one for one in problems(Path(folder), "checking") if not one.numbers]
+    tables = sorted(of_classes, key=lambda one: -one.X.size)[:N_TABLES]
+    found: dict[float, list[tuple[float, float]]] = {seconds: [] for seconds in LIMITS_OF_TABLES}
+    for table in tables:
+        train, test = next(iter(table.splits(3, 0)))
+        known = np.isin(table.y[test], table.y[train])
+        rows, others = (table.X[train], table.y[train]), (table.X[test][known], table.y[test][known])
+        settings: Any = {
+            "categorical_features": table.categorical if table.categorical.any() else None,
+            "random_state": 0,
+        }
+        alone = [_row_losses(kind(**settings), rows, others) for kind in SINGLE]
+        for seconds, each in found.items():
+            with patch.object(time, "perf_counter", time.process_time):
+                took, losses = _row_losses(CommitteeClassifier(time_limit=seconds, **settings), rows, others)
+            behind = 0.0
+            for single in [one for duration, one in alone if duration <= seconds]:
+                lead = losses - single
+                error = lead.std(ddof=1) / np.sqrt(len(lead))
+                behind = max(behind, float(lead.mean() / error) if error > 0.0 else 0.0)
+            each.append((took / max(1.1 * seconds, seconds + 0.5), behind))
+    for seconds, each in found.items():
+        taken, behind = np.array(each).T
+        work = f"time_limit={seconds:g}, {len(tables)} tables: time over the most allowed"
+        quality = f"behind a single learner in time by two standard errors on {int((behind > 2.0).sum())}"
+        spread = Spread.of(taken)
+        findings.add(Figure(work, "", "x", spread, 1.0, at_least=False, clock="cpu", quality=quality))
+
+
+def _row_losses(model: Any, rows: Table, test: Table) -> tuple[float, NDArray[np.float64]]:
+    """Processor time of a fit, and the log loss of each test row."""
+    begun = time.process_time()
+    model.fit(*rows)
+    took = time.process_time() - begun
+    place = np.searchsorted(model.classes_, test[1])
+    return took, -np.log(np.maximum(model.predict_proba(test[0])[np.arange(len(place)), place], 1e-15))
+
+
 def many_classes(findings: Findings, quick: bool) -> None:
     """Fit time and size of 40 classes."""
     n, k = (400, 5) if quick else (8000, 40)
@@ -151,7 +202,7 @@ def main() -> None:
             rows, test = _rows(300)
             for model in (_own(CommitteeClassifier, "default"), _rival(CATEGORICAL)):  # imports take no part
                 _fit(model, rows, test)
-            for part in (efforts, limits, many_classes):
+            for part in (efforts, limits, limits_of_tables, many_classes):
                 part(findings, quick)
 
     command("bounds", measure)
