@@ -29,7 +29,7 @@ from benchmarks.tables import Table
 from committee import CommitteeClassifier, GradientBoostingClassifier, LogitBoostClassifier, RandomForestClassifier
 
 LEVELS = (8, 16, 7, 14, 6, 5, 2, 41)
-SIZES = {"fast": (100, 1000, 10_000, 36_000, 200_000), "default": (1000, 36_000)}
+SIZES = {"fast": (100, 1000, 10_000, 36_000, 200_000, 1_000_000), "default": (1000, 36_000)}
 LIMITS = (0.3, 1.0, 2.0, 5.0, 20.0)
 LIMITS_OF_TABLES = (1.0, 3.0, 10.0, 30.0, 300.0)
 N_TABLES = 15
