@@ -249,7 +249,7 @@ def test_max_loss_needs_three_out_of_bag_trees_per_row():
     few = RandomForestClassifier(5, random_state=0).fit(X, y)
     assert np.isnan(LeafReweighter(few, **QUICK).fit(X, y).lost_)
     for level in ("leaf", "voter"):
-        with pytest.raises(ValueError, match=r"that have not seen a row, [12]\.\d of 5 on average"):
+        with pytest.raises(ValueError, match=r"that have not seen a row, [12]\.\d\d of 5 on average"):
             prune(few, X, y, max_loss=0.1, level=level)
 
 

@@ -308,7 +308,7 @@ def out_of_bag(model: Any, training: TrainingRows, *, leave_out: bool, trained_b
     stored = _stored_predictions(model, votes, len(training))
     if trained_before and stored is None and isinstance(model, ForestEstimator | SubaggingClassifier):
         raise ValueError(
-            f"{type(model).__name__} has no stored out-of-bag vote with which repeated draws could be compared; train "
+            f"{type(model).__name__} has no stored out-of-bag vote by which rows drawn again could be checked; train "
             "it with oob_score=True, or use on='validation'."
         )
     if votes is not None and (stored is None or trained_before):

@@ -40,8 +40,8 @@ OTHER_ROWS = (
 def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
     """Return for each training row and voter whether the voter was trained without the row, ``(n, T)``.
 
-    Draws are stored (`SBPMTClassifier`, scikit-learn's ``estimators_samples_``) or repeated (this library's forests and
-    `SubaggingClassifier`, unless ``random_state`` is a generator). Raises a ValueError where neither is possible.
+    Draws are stored (`SBPMTClassifier`, scikit-learn's ``estimators_samples_``) or drawn again (this library's forests
+    and `SubaggingClassifier`, unless ``random_state`` is a generator). Raises a ValueError where neither is possible.
     """
     if isinstance(ensemble, Blend):
         return np.repeat(_reserved_rows(ensemble, y, sample_weight)[:, None], n_voters, axis=1)
@@ -292,14 +292,14 @@ def check_reserve_loss(ensemble: Any, X: Any, y: ArrayLike) -> None:
 def check_oob_votes(ensemble: Any, committee: Committee, signed: SignedVotes, unseen: Mask) -> None:
     """Raise a ValueError if an out-of-bag vote differs from ``oob_decision_function_``.
 
-    Forests and subagging, whose draws are repeated, must have stored votes; for ensembles with stored draws they are
-    optional.
+    `RandomForestClassifier` and `SubaggingClassifier`, whose rows are drawn again by the same seed, must have stored
+    votes; for ensembles with stored draws they are optional.
     """
     stored = getattr(ensemble, "oob_decision_function_", None)
     if stored is None:
         if isinstance(ensemble, RandomForestClassifier | SubaggingClassifier):
             raise ValueError(
-                f"{type(ensemble).__name__} has no stored out-of-bag vote with which repeated draws could be compared; "
+                f"{type(ensemble).__name__} has no stored out-of-bag vote by which rows drawn again could be checked; "
                 "fit it with oob_score=True, or use held-out rows instead."
             )
         return

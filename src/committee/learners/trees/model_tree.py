@@ -125,7 +125,7 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
 
     @property
     def leaf_models_(self) -> pl.DataFrame:
-        """Every leaf in words with its linear score, one row for each class."""
+        """Rule and linear score of every leaf: one row per leaf with two classes, else one per leaf and class."""
         from committee.vote.explain.rules import leaf_models
 
         return leaf_models(self._trees, self.classes_, self.table_)

@@ -141,12 +141,13 @@ def leaf_models(
     table: TableSchema,
     trees: Sequence[int] | None = None,
 ) -> pl.DataFrame:
-    """Table of all leaf models: a polars frame with one row for each tree, leaf and class.
+    """Table of all leaf models: a polars frame with one row for each tree, leaf and score.
 
     ``committee`` and ``alpha`` exist only for `BoostedCommittees`; ``tree`` counts within the committee; ``class`` is
-    the class of the score (the second of two). The coefficients follow, one per design column, in the user's units,
-    and then the numbers that replace missing ones, such as ``age if missing``, of columns that had missing values in
-    training. A column with a reserved name becomes "coefficient of rows", and repeated names get a number.
+    the class of the score; two classes have one score, of the second. The coefficients follow, one per design column,
+    in the user's units, and then the numbers that replace missing ones, such as ``age if missing``, of columns that
+    had missing values in training. A column with a reserved name becomes "coefficient of rows", and repeated names get
+    a number.
     """
     require_package("polars", "the table of leaves")
     import polars as pl
