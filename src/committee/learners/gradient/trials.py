@@ -28,6 +28,9 @@ FEWEST_ROUNDS, MOST_ROUNDS = 200, 1000
 RATE_OF_CLASSES, RATE_OF_NUMBERS = 0.1, 0.05  # "auto" rounds are as many as make the rate this or less
 WITHOUT_TRIALS = 0.1  # rate where there are no trials: held-out rows end the run, or there are too few rows
 ERRORS = 2.0  # standard errors by which the held-out loss of other settings must be lower
+SHARE_OF_LOSS = (
+    0.02  # by which the loss must be lower without draws, which harm few large steps more than many small ones
+)
 FEW_ROWS = 500  # fewer have no trials of more leaves
 ROWS_OF_ROUND, FEATURES_OF_NODE = 0.7, 0.5  # shares that "auto" draws
 
@@ -189,22 +192,23 @@ def results_of_trials(
 ) -> tuple[TrialResult, list[TrialResult]]:
     """Return the result of the chosen settings, and all results in the order of trial.
 
-    Settings give way to others that gain twice the standard error of the gain: the first to those `without_draws`, and,
-    if `more_leaves`, these to the same with twice as many leaves and one. `scored` is as for `tried`.
+    Settings give way to others that gain twice the standard error of the gain: the first to those `without_draws`,
+    which must also gain a share of the loss, and, if `more_leaves`, these to the same with twice as many leaves and
+    one. `scored` is as for `tried`.
     """
     best = tried(parted, trial, most, first, None, scored)
     results = [best]
 
-    def gains(settings: RoundSettings) -> bool:
+    def gains(settings: RoundSettings, least: float = 0.0) -> bool:
         nonlocal best
         results.append(tried(parted, trial, most, settings, best, scored))
         gain, error = results[-1].gain_on(best)
-        if is_better := gain > ERRORS * error:
+        if is_better := gain > max(ERRORS * error, least):
             best = results[-1]
         return is_better
 
     if without_draws != first:
-        gains(without_draws)
+        gains(without_draws, SHARE_OF_LOSS * min(best.curve))
     for _ in range(DOUBLINGS if more_leaves else 0):
         if not gains(replace(best.settings, max_leaf_nodes=2 * best.settings.max_leaf_nodes + 1)):
             break

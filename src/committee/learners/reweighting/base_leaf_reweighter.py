@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from committee.data.columns import take_named, warn_of_other_order
 from committee.data.matrices import Matrix
-from committee.data.number_types import F64, Index, Mask, is_number
+from committee.data.number_types import F64, Index, Mask, is_number, is_whole
 from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
@@ -215,7 +215,7 @@ class BaseLeafReweighter(TrainedEnsemble):
                 value = step.cut.regression(search.rows, threads).votes(step.C)
         if chosen is None:
             self._warn_kept_whole(path)
-        elif self.max_loss is None and self.metric_name == "accuracy":
+        elif self.max_loss is None and self.metric_name == "accuracy" and not is_whole(self.max_nodes):
             self._warn_of_loss(path.steps[chosen])
         with self._as_before_if_it_fails():
             self._remember_named(named)
