@@ -254,6 +254,9 @@ def test_decimal_commas_without_column_names_are_no_separators(tmp_path: Path) -
     with pytest.raises(ValueError, match="has 1 cells in line 2, but 2 column names"):
         read_table(written(tmp_path, "x|-8,8\ny\nz|9,9\n"), header=False)
     assert read_table(written(tmp_path, "1,2\n3,4\n"), header=False).rows() == [(1, 2), (3, 4)]
+    rows = "u, v;1;2,5;3\nu;5;2,5;3,5\nu, v;7;2,5;9;more\nu, v;1;2,5;3\nu;1,5;2;3\n"  # four lines fit either mark
+    with pytest.raises(ValueError, match="has 5 cells in line 3, but 4 column names"):
+        read_table(written(tmp_path, rows), header=False)
 
 
 def test_blanks_between_thousands_do_not_make_points_thousands(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ _MOST_ABOVE = 50  # lines among which the column names are searched
 def detect_separator(lines: Sequence[str], usual: str) -> str:
     """Return the separator that splits all lines into the same number of cells, the most if several do.
 
-    If none does, it is that by which the most lines have the same number of cells, so that a broken line is found. Of
-    equals, `usual` is returned. The comma is left out if all commas below the names may be decimal and another
+    If none does, it is that by which the most lines have the same number of cells, and the most cells, so that a broken
+    line is found. Of equals, `usual` is returned. The comma is left out if all commas below the names may be decimal and another
     separator fits most lines.
     """
     marks = candidate_separators(usual)
@@ -30,11 +30,11 @@ def detect_separator(lines: Sequence[str], usual: str) -> str:
     return best if cells[best] > 1 else max(marks, key=lambda mark: _most_alike(lines, mark))
 
 
-def _most_alike(lines: Sequence[str], mark: str) -> tuple[int, bool]:
-    # most lines with the same number of cells, and whether the first is one of them
+def _most_alike(lines: Sequence[str], mark: str) -> tuple[int, bool, int]:
+    # most lines with the same number of cells, whether the first is one of them, and this number
     lengths = [len(row) for row in _split_lines(lines, mark) if row]
     (width, n), *_ = *Counter(length for length in lengths if length > 1).most_common(1), (0, 0)
-    return n, lengths[:1] == [width]
+    return n, lengths[:1] == [width], width
 
 
 def _split_lines(lines: Sequence[str], mark: str) -> list[list[str]]:
