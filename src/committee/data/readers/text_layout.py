@@ -17,8 +17,8 @@ def detect_separator(lines: Sequence[str], usual: str) -> str:
     """Return the separator that splits all lines into the same number of cells, the most if several do.
 
     If none does, it is that by which the most lines have the same number of cells, and the most cells, so that a broken
-    line is found. Of equals, `usual` is returned. The comma is left out if all commas below the names may be decimal and another
-    separator fits most lines.
+    line is found. Of equals, `usual` is returned. The comma is left out if all commas below the names may be decimal
+    and another separator fits most lines.
     """
     marks = candidate_separators(usual)
     # all commas below the names may be decimal ones
