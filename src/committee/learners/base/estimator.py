@@ -340,6 +340,11 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         name = getattr(self, "named_columns_", {}).get("y")
         return name if y is None and is_frame(X) else y
 
+    def _named_for_score(self, X: Any, y: Any, **more: Any) -> tuple[Any, ...]:
+        given = {"y": self._target_of(X, y), **more}
+        warn_of_other_order(X, **given)
+        return take_named(X, **given)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)

@@ -13,7 +13,6 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from committee.data.columns import take_named, warn_of_other_order
 from committee.data.labels import Labels, encode_classes, label_vector, n_columns, target_matrix, target_vector
 from committee.data.matrices import (
     is_out_of_core,
@@ -169,9 +168,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         """
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "accuracy_score")
-        y = self._target_of(X, y)
-        warn_of_other_order(X, y=y, sample_weight=sample_weight)
-        return super().score(*take_named(X, y=y, sample_weight=sample_weight))
+        return super().score(*self._named_for_score(X, y, sample_weight=sample_weight))
 
     def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Score after each voter."""
@@ -229,9 +226,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
         """
         if is_out_of_core(X):
             return self._score_of_pieces(X, y, sample_weight, "r2_score")
-        y = self._target_of(X, y)
-        warn_of_other_order(X, y=y, sample_weight=sample_weight)
-        return super().score(*take_named(X, y=y, sample_weight=sample_weight))
+        return super().score(*self._named_for_score(X, y, sample_weight=sample_weight))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Predictions after each voter."""

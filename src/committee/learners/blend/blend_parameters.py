@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sklearn.utils._param_validation import Interval
 
@@ -13,9 +13,6 @@ from committee.data.columns import DerivedColumns
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.learners.blend.members import Effort
-
-if TYPE_CHECKING:
-    pass
 
 
 @with_parameters

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.data.columns import take_named, warn_of_other_order
 from committee.data.matrices import is_out_of_core
 from committee.data.number_types import F64
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
@@ -50,9 +49,7 @@ class OffsetClassifier(BaseClassifier):
             return self._score_of_pieces(X, y, sample_weight, "accuracy_score", offset)
         from sklearn.metrics import accuracy_score
 
-        given = {"y": self._target_of(X, y), "sample_weight": sample_weight, "offset": offset}
-        warn_of_other_order(X, **given)
-        X, y, sample_weight, offset = take_named(X, **given)
+        X, y, sample_weight, offset = self._named_for_score(X, y, sample_weight=sample_weight, offset=offset)
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def staged_decision_function(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
@@ -89,9 +86,7 @@ class OffsetRegressor(BaseRegressor):
             return self._score_of_pieces(X, y, sample_weight, "r2_score", offset)
         from sklearn.metrics import r2_score
 
-        given = {"y": self._target_of(X, y), "sample_weight": sample_weight, "offset": offset}
-        warn_of_other_order(X, **given)
-        X, y, sample_weight, offset = take_named(X, **given)
+        X, y, sample_weight, offset = self._named_for_score(X, y, sample_weight=sample_weight, offset=offset)
         return float(r2_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def staged_predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:

@@ -28,9 +28,8 @@ FEWEST_ROUNDS, MOST_ROUNDS = 200, 1000
 RATE_OF_CLASSES, RATE_OF_NUMBERS = 0.1, 0.05  # "auto" rounds are as many as make the rate this or less
 WITHOUT_TRIALS = 0.1  # rate where there are no trials: held-out rows end the run, or there are too few rows
 ERRORS = 2.0  # standard errors by which the held-out loss of other settings must be lower
-SHARE_OF_LOSS = (
-    0.02  # by which the loss must be lower without draws, which harm few large steps more than many small ones
-)
+SHARE_OF_LOSS = 0.02
+"""Share by which the loss must be lower without draws, as they harm few large steps more than many small ones."""
 FEW_ROWS = 500  # fewer have no trials of more leaves
 ROWS_OF_ROUND, FEATURES_OF_NODE = 0.7, 0.5  # shares that "auto" draws
 
