@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import bench_defaults
-from benchmarks.bench_defaults import Models, cells, report
+from benchmarks.bench_defaults import Models, beside_earlier, cells, report
 from benchmarks.code import kept_cells
 from benchmarks.figures import RESULTS, Findings, command
 from committee import (
@@ -116,8 +116,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_committee", description=__doc__)
     parser.add_argument("--half", choices=("choosing", "checking"), default="checking")
     parser.add_argument("--splits", type=int, default=5, help="folds that are fitted, at most five")
-    parser.add_argument("--models", nargs="*", metavar="NAME", help="those whose missing cells are measured; else all")
+    parser.add_argument("--anew", nargs="+", metavar="MODEL", help="models to fit; losses of the others are kept")
     options, rest = parser.parse_known_args()
+    name = "committee" if options.half == "checking" else f"committee_{options.half}"
 
     def measure(findings: Findings, quick: bool) -> None:
         """Committees of ensembles beside other libraries."""
@@ -126,16 +127,20 @@ def main() -> None:
         if folder is None or quick:
             findings.settings["left out"] = "all: for --quick, or as COMMITTEE_DATA names no folder of tables"
             return
-        chosen = {name: make for name, make in models().items() if options.models is None or name in options.models}
+        chosen = {name: make for name, make in models().items() if name in (options.anew or models())}
         with (
             warnings.catch_warnings(),
             kept_cells(RESULTS / "committee" / f"{options.half}.jsonl", {}, __name__) as journal,
         ):
             warnings.simplefilter("ignore")
-            found = list(cells(Path(folder), options.half, 1, options.splits, journal, chosen, HELD))
-        report_by_folds(findings, found)
+            held = {} if options.anew else HELD
+            found = list(cells(Path(folder), options.half, 1, options.splits, journal, chosen, held))
+        if options.anew:
+            report(findings, beside_earlier(findings, found, options.anew, RESULTS / f"{name}.json"))
+        else:
+            report_by_folds(findings, found)
 
-    command("committee" if options.half == "checking" else f"committee_{options.half}", measure, arguments=rest)
+    command(name, measure, arguments=rest)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import product
@@ -137,8 +137,14 @@ def in_common(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [c for c in found if have[c["table"], c["seed"], c["fold"]] == names]
 
 
-def with_earlier(found: list[dict[str, Any]], earlier: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One cell for each table and model: the means of `found`, and for other models those of earlier settings."""
+def beside_earlier(
+    findings: Findings, found: list[dict[str, Any]], anew: Sequence[str], results: Path
+) -> list[dict[str, Any]]:
+    """One cell for each table and model: the means of models fitted `anew`, and for others those of earlier results."""
+    before = json.loads(results.read_text(encoding="utf-8"))
+    earlier = before["settings"]
+    findings.settings["fitted anew"] = list(anew)
+    findings.settings["others fitted"] = earlier.get("others fitted", before["machine"]["date"])
     names = list(dict.fromkeys(c["model"] for c in found))
     cells = []
     for (table, numbers), name in product(dict.fromkeys((c["table"], c["numbers"]) for c in found), names):
@@ -233,10 +239,7 @@ def main() -> None:
             makers = {one: make for one, make in models().items() if one in (options.anew or models())}
             found = list(cells(Path(folder), options.half, options.seeds, options.splits, journal, makers))
         if options.anew:
-            earlier = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-            findings.settings["fitted anew"] = options.anew
-            findings.settings["others fitted"] = earlier["settings"].get("others fitted", earlier["machine"]["date"])
-            found = with_earlier(found, earlier["settings"])
+            found = beside_earlier(findings, found, options.anew, RESULTS / f"{name}.json")
         report(findings, found)
 
     command(name, measure, arguments=rest)
