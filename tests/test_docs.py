@@ -4,9 +4,7 @@ On a page, in order and in a folder of its own:
 
 - a ``python`` fence runs, all of a page in one namespace; a ``text`` fence right below it is what it printed,
   numbers compared loosely, as they may differ a little from one processor to another;
-- a ``console`` fence has its ``$ committee ...`` lines run; the words of the output shown must occur in the real one;
-- a fence of any language with a path after the language quotes that file, verbatim but for its indentation; a
-  line ``...`` leaves something out.
+- a ``console`` fence has its ``$ committee ...`` lines run; the words of the output shown must occur in the real one.
 """
 
 import contextlib
@@ -21,7 +19,6 @@ import re
 import shlex
 import subprocess
 import sys
-import textwrap
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,10 +59,9 @@ NUMBER = r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?"
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced block of a page: its language, what follows that on the same line, its text and where it stands."""
+    """A fenced block of a page: its language, its text and where it stands."""
 
     language: str
-    info: str
     text: str
     line: int  # of the first line of text
     end: int  # of the closing line
@@ -75,21 +71,17 @@ class Fence:
 
 
 def fences(page: Path) -> list[Fence]:
-    found, start, language, info = [], None, "", ""
+    found, start, language = [], None, ""
     lines = page.read_text("utf-8").splitlines()
     for number, line in enumerate(lines, start=1):
         if line.startswith("```") and start is None:
-            start, (language, _, info) = number, line[3:].partition(" ")
+            start, language = number, line[3:].strip()
         elif line.startswith("```"):
             text = "\n".join(lines[start : number - 1]) + "\n"
-            found.append(Fence(language, info.strip(), text, start + 1, number))
+            found.append(Fence(language, text, start + 1, number))
             start = None
     assert start is None, f"{page}: the fence of line {start} is never closed"
     return found
-
-
-def quotes(page: Path) -> list[Fence]:
-    return [fence for fence in fences(page) if fence.info]
 
 
 def run_python(fence: Fence, page: Path, namespace: dict[str, object]) -> str:
@@ -171,7 +163,7 @@ SLOW_PAGES = {"blend", "bounds", "guide", "nesting", "pruning", "reading-models"
 def test_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": page.stem}
-    every = [fence for fence in fences(page) if not fence.info]
+    every = fences(page)
     for fence, below in itertools.zip_longest(every, every[1:]):
         if fence.language == "python":
             printed = run_python(fence, page, namespace)
@@ -181,19 +173,6 @@ def test_page_runs(page, tmp_path, monkeypatch):
                 assert not printed, f"{page.name}:{fence.line} prints what the page does not show:\n{printed}"
         elif fence.language == "console":
             run_console(fence, page)
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if quotes(page)], ids=lambda page: page.name)
-def test_quoted_code_is_in_its_file(page):
-    for fence in quotes(page):
-        source = [line.strip() for line in (ROOT / fence.info).read_text("utf-8").splitlines()]
-        at = 0
-        for piece in re.split(r"^ *\.\.\.\n", fence.text, flags=re.MULTILINE):
-            quoted = [line.strip() for line in textwrap.dedent(piece).strip("\n").splitlines()]
-            starts = (k for k in range(at, len(source)) if source[k : k + len(quoted)] == quoted)
-            found = next(starts, None)
-            assert found is not None, f"{page.name}:{fence.line} quotes what {fence.info} does not hold:\n{piece}"
-            at = found + len(quoted)
 
 
 def anchors(page: Path) -> set[str]:

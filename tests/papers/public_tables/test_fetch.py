@@ -280,14 +280,8 @@ def test_the_command(known, tmp_path, monkeypatch):
     assert result.exit_code == 2 and "error: table 'a': https://raw" in result.stderr
 
 
-def test_the_page_has_what_the_map_has():
+def test_the_page_says_how_many_tables_were_compared():
     page = (Path(__file__).parents[3] / "docs" / "papers" / "index.md").read_text("utf-8")
-    for table in public_tables().values():
-        (line,) = [line for line in page.splitlines() if line.startswith(f"| `{table.name}` |")]
-        assert f"| {table.title} | {table.rows:,} | {len(table.kept) - 1:,} |" in line and line.endswith(
-            f" {table.notes} |"
-        )
-        assert all(f"https://github.com/{file.repository}/tree/{file.commit}" in line for file in table.files)
     assert sum(table.compared == "byte for byte" for table in public_tables().values()) == 50
     verified = "50 of the 51 tables, converted from a copy of each repository at its commit, are byte for byte those"
     assert verified in " ".join(page.split())
