@@ -150,8 +150,8 @@ def test_a_generator_goes_on_where_the_first_attempt_began(path, monkeypatch):
     [
         (c.TreeVoter(), "a TreeVoter is trained in one step"),
         (c.ProbitBoostClassifier(), "a ProbitBoostClassifier is trained in one step"),
-        (c.AdaBoostClassifier(voter=LogisticRegression()), r"voter=LogisticRegression\(\) is trained by code"),
-        (c.SubaggingClassifier(c.AdaBoostClassifier(3)), "estimator=AdaBoost.* is trained by code"),
+        (c.AdaBoostClassifier(voter=LogisticRegression()), r"voter=LogisticRegression\(\) is trained by a fit"),
+        (c.SubaggingClassifier(c.AdaBoostClassifier(3)), "estimator=AdaBoost.* is trained by a fit"),
         (c.ProbabilisticAdaBoostClassifier(time_budget=1.0), "time_budget=1.0 makes the fit depend on the time"),
         (c.ProbabilisticAdaBoostClassifier(n_draws="stopwatch"), "n_draws='stopwatch' makes the fit depend"),
         (c.MatryoshkaClassifier("greedy", rate="seconds"), "rate='seconds' makes the fit depend"),

@@ -183,7 +183,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
         if voter is None or isinstance(voter, str):
             return None
-        return f"{self._voter_parameter}={voter!r} is trained by code that is not the library's, and cannot be kept"
+        return f"{self._voter_parameter}={voter!r} is trained by a fit of its own, which a checkpoint cannot hold"
 
     def _constant(self, rows: Any) -> dict[str, Any]:
         """Fitted attributes of a model that needs no training; else empty."""
