@@ -364,7 +364,7 @@ COMMITTEES: list[tuple[Change, str]] = [
     (put("voters.start", 1, 2**62), "start goes from"),
     (put("voters.start", 1, 0), "start goes from 0 to 0"),
     (put("voters.start", -1, 99), "start ends at 99"),
-    (swap("voters.start", lambda a: a[:1]), "start has one number"),
+    (swap("voters.start", lambda a: a[:1]), "start has length 1"),
     (swap("voters.start", lambda a: a[:0]), "start"),
     (swap("voters.start", lambda a: np.array(a[0])), "start is a single number"),
     (swap("voters.start", lambda a: a.astype(np.int32)), "start is int32"),

@@ -30,8 +30,8 @@ STOPPING_SECONDS = 0.3
 def n_threads(n_jobs: int | None) -> int:
     """Return the ceiling on native threads of a scikit-learn style ``n_jobs``.
 
-    None is 1, unless a joblib backend in force sets another number, and -1 is all processors. The ceiling is 1 inside
-    a worker of another parallel run.
+    None is 1, unless a joblib backend in force sets another number, and -1 is all processors. The ceiling is 1 in a
+    daemonic process, such as a worker of multiprocessing, and inside the inner of two nested joblib runs.
     """
     if n_jobs and current_process().daemon:
         return 1  # as in joblib, but without its warning, which is about processes

@@ -128,7 +128,7 @@ class BoostedCommittees(UnitSpread):
         T, M = len(self.members), checked_length("start", self.start) - 1
         check_array("start", self.start, np.int64, (M + 1,))
         if M < 1:
-            raise ValueError("start has one number; it must have one more than there are committees.")
+            raise ValueError(f"start has length {M + 1}; it must be at least 2, one more than the committees.")
         check_extents("start", self.start, T, least=1)
         check_finite("alpha", self.alpha, (T,))
         with np.errstate(over="ignore"):

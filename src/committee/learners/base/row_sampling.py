@@ -474,7 +474,8 @@ def ranks(numbers: F64) -> F64:
 def multiples(weights: F64) -> NDArray[np.int64]:
     """Weights as multiples of their largest common unit; all 1 if they have none.
 
-    Weights below the lower quartile count once: a row of nearly no weight does not make other rows copies.
+    Weights below the lower quartile are rounded, to at least 1, and have no part in the unit: a row of nearly no weight
+    does not make other rows copies.
 
     >>> multiples(np.array([2.0, 4.0, 6.0])).tolist(), multiples(np.array([0.5, 0.75, 1.0])).tolist()
     ([1, 2, 3], [2, 3, 4])

@@ -104,7 +104,7 @@ def _reserved_rows(blend: Blend, y: ArrayLike, sample_weight: ArrayLike | None) 
         raise ValueError(
             f"on='oob' has no rows that are new to the {type(blend).__name__}: members that draw rows have seen all "
             "of them in some of their trees, and temperatures, steps and weights were chosen by out-of-fold rows. Fit "
-            "a CommitteeClassifier with reserve=0.1, or keep rows from its fit, and use on='validation'."
+            "a CommitteeClassifier with reserve=0.1, or use on='validation' with rows kept from its fit."
         )
     counted = _positive_weight(column_or_1d(y), sample_weight)
     if (
