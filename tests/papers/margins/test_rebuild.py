@@ -31,7 +31,7 @@ def test_the_command(folder, tmp_path):
     largest = lines.filter(pl.col("objective").is_in(MAXIMISE))
     assert (largest["mean"] >= largest["mean_before"] - 1e-6).all() and (largest["least_gain"] >= -1e-6).all()
     assert (largest["minimum"] >= largest["minimum_before"] - 1e-6).all()
-    assert (out / "tables.md").read_text("utf-8").count("|---|") == 13
+    assert (out / "tables.md").read_text("utf-8").count("|---|") == 10
     one = run("--data", folder, "--figure", 4, "--out", tmp_path / "one")
     assert one.exit_code == 0 and {path.name for path in (tmp_path / "one").iterdir()} == {"figure4.png"}
 
@@ -42,7 +42,7 @@ def test_an_interrupted_run_goes_on(folder, tmp_path):
     whole = rebuild(folder, tmp_path / "whole", **options)
     resumed, seen = broken_off_and_resumed(rebuild, 3, folder, tmp_path / "broken", **options)
     assert seen == [(done, 6, "sonar") for done in (4, 5, 6)]
-    assert [*resumed[:21], *resumed[22:]] == [*whole[:21], *whole[22:]], "all but the times"
+    assert resumed == whole
     one = rebuild(
         folder,
         tmp_path / "whole",
@@ -58,17 +58,17 @@ def test_an_interrupted_run_goes_on(folder, tmp_path):
 def test_other_ensembles_and_objectives(folder, tmp_path):
     """Stumps, other k, targets and measures of distance; and trees without a limit, which are all one ensemble."""
     options = {"tables": ["ionosphere"], "repeats": 1, "trees": 8, "depth_splits": 0}
-    grids = {grid.title[:10]: grid for grid in rebuild(folder, tmp_path / "stumps", depth=1, variants=True, **options)}
-    assert grids["Forest: nu"].columns[2] == "2 leaves"
+    rebuild(folder, tmp_path / "stumps", depth=1, variants=True, **options)
     lines = pl.read_csv(tmp_path / "stumps" / "splits.csv").filter(pl.col("ensemble") == "forest")
     found = {line["objective"]: line for line in lines.to_dicts()}
-    assert list(found) == [*OBJECTIVES, *VARIANTS] and found["UWS"]["voters"] == 8
+    assert list(found) == [*OBJECTIVES, *VARIANTS]
+    assert found["UWS"]["voters"] == 8 and found["UWS"]["full_trees"] == 1.0
     targets = [found[name]["mean"] for name in (SM2_SIMPLEX, *(v for v in VARIANTS if "target" in v))]
     assert targets == sorted(targets) and targets[0] < targets[-1], "a larger target, a larger mean"
     with pytest.raises(ValueError, match="depth=1 instead of 0"):
         rebuild(folder, tmp_path / "stumps", depth=0, variants=True, **options)
-    deep = rebuild(folder, tmp_path / "deep", depth=0, **options)
-    assert [grid.columns[2] for grid in deep if grid.title.startswith("Forest: nu")] == ["-"]
+    rebuild(folder, tmp_path / "deep", depth=0, **options)
+    assert set(pl.read_csv(tmp_path / "deep" / "splits.csv")["full_trees"]) == {None}
 
 
 def test_cells_of_other_seeds_or_rows_are_refused(folder, tmp_path):

@@ -14,20 +14,15 @@ from committee.papers.margins.cells import (
     ADABOOST,
     DEEP_FOREST,
     ENSEMBLES,
-    FAILED,
     FOREST,
     LESS,
     MAXIMISE,
     METHODS,
     NO_ROOM,
-    NO_SOLUTION,
-    PWS,
     SM1,
     SM2,
-    SM2_SIMPLEX,
     SOLVED,
     UWS,
-    VARIANTS,
 )
 from committee.papers.margins.results import (
     EQUILIBRIUM,
@@ -75,8 +70,7 @@ def grids(results: MarginResults) -> list[Grid]:
         *beside_document,
         direction_grid(results),
         association_grid(results),
-        *(state_grid(results, ensemble) for ensemble in ENSEMBLES),
-        seconds_grid(results),
+        state_grid(results),
     ]
 
 
@@ -218,83 +212,35 @@ def _rho(value: float | None) -> str:
     return BLANK if value is None else fixed(value, 2)
 
 
-# --- trees, room and time --------------------------------------------------------------------------------------------
+# --- room and solutions ----------------------------------------------------------------------------------------------
 
 
-def state_grid(results: MarginResults, ensemble: str) -> Grid:
-    """Describe an ensemble on each table, and the outcomes of its objectives."""
-    full = None if results.asked.depth is None else 2**results.asked.depth
-    body = []
-    for name in results.names:
-        cells = results.of_table(name, ensemble)
-        least = [cell["objectives"][SM1] for cell in cells]
-        xi = [found["xi"] for found in least if found["state"] == LESS]
-        stuck = (_share(results.states(name, ensemble, objective), NO_ROOM) for objective in (UWS, PWS[0]))
-        unsolved = (f["state"] in (NO_SOLUTION, FAILED) for cell in cells for f in cell["objectives"].values())
-        body.append(
-            (
-                name,
-                f"{np.mean([cell['voters'] for cell in cells]):.0f}",
-                BLANK if full is None else _percent([cell["full_trees"] for cell in cells]),
-                *(fixed(float(np.mean([cell[figure] for cell in cells])), 3) for figure in (MEAN, MINIMUM)),
-                *stuck,
-                f"{np.mean([cell['objectives'][UWS]['trees'] for cell in cells]):.0f}",
-                _share([found["state"] for found in least], SOLVED, NO_ROOM),
-                f"{np.mean(xi):.4f}" if xi else BLANK,
-                f"{sum(unsolved):,}",
-            )
-        )
-    columns = (
-        *(
-            "table",
-            "trees",
-            BLANK if full is None else f"{full} leaves",
-            "mean",
-            "min",
-            "UWS no gain",
-            "PWS.05 no gain",
-            "UWS trees",
-            "SM1 feasible",
-        ),
-        *("largest xi", "unsolved"),
-    )
+def state_grid(results: MarginResults) -> Grid:
+    """Tabulate the smallest margin of each ensemble on each table, and the outcomes of UWS and SM1."""
+    body = [(name, *(cell for each in ENSEMBLES for cell in _state(results, name, each))) for name in results.names]
+    columns = (f"{each}: min" for each in ENSEMBLES)
+    rest = ("UWS no gain", "SM1 feasible", "largest xi")
     title = (
-        f"{ensemble[0].upper()}{ensemble[1:]}: number of trees, share with all leaves of their depth, mean and"
-        " smallest training margin; share of splits where UWS and PWS.05 raise no margin, trees of nonzero weight by"
-        " UWS; share of splits where SM1 is feasible at xi = .05, mean largest feasible xi of the others; programs"
-        " without a solution"
+        "Smallest training margin; share of splits where UWS raises no margin; share of splits where SM1 is feasible"
+        " at xi = .05, and mean largest feasible xi of the others"
     )
-    return grid_of(title, columns, body)
+    return grid_of(title, ("table", *(heading for first in columns for heading in (first, *rest))), body)
 
 
-def _percent(shares: Sequence[float]) -> str:
-    return f"{100.0 * float(np.mean(shares)):.0f}%"
+def _state(results: MarginResults, name: str, ensemble: str) -> tuple[str, ...]:
+    cells = results.of_table(name, ensemble)
+    squeezed = [cell["objectives"][SM1] for cell in cells]
+    xi = [found["xi"] for found in squeezed if found["state"] == LESS]
+    return (
+        fixed(float(np.mean([cell[MINIMUM] for cell in cells])), 3),
+        _share(results.states(name, ensemble, UWS), NO_ROOM),
+        _share([found["state"] for found in squeezed], SOLVED, NO_ROOM),
+        f"{np.mean(xi):.4f}" if xi else BLANK,
+    )
 
 
 def _share(states: Sequence[str], *of: str) -> str:
-    return _percent([found in of for found in states])
-
-
-def seconds_grid(results: MarginResults) -> Grid:
-    """Sum the seconds on one thread over all ensembles."""
-    parts = {
-        "training": lambda cell: cell["fit_seconds"],
-        "UWS, EWS, PWS": lambda cell: sum(cell["objectives"][name]["seconds"] for name in MAXIMISE),
-        "SM1": lambda cell: cell["objectives"][SM1]["seconds"],
-        "SM2": lambda cell: sum(cell["objectives"][name]["seconds"] for name in (SM2, SM2_SIMPLEX)),
-    }
-    if results.asked.variants:
-        parts["variants"] = lambda cell: sum(cell["objectives"][name]["seconds"] for name in VARIANTS)
-    table = []
-    for name in results.names:
-        cells = [cell for ensemble in ENSEMBLES for cell in results.of_table(name, ensemble)]
-        table.append([sum(map(part, cells)) / results.repeats for part in parts.values()])
-    rows = [
-        (name, *(f"{value:.2f}" for value in row), f"{sum(row):.2f}", f"{sum(row) * 100 / 60:.1f}")
-        for name, row in zip((*results.names, "all"), [*table, np.sum(table, axis=0).tolist()], strict=True)
-    ]
-    title = f"Seconds of one split, three ensembles of {results.asked.trees} trees, one thread; minutes of 100 splits"
-    return grid_of(title, ("table", *parts, "one split", "100 splits"), rows)
+    return f"{100.0 * float(np.mean([found in of for found in states])):.0f}%"
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
