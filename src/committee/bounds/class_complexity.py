@@ -50,14 +50,6 @@ def splits_of_bins(bins: Bins, missing: NDArray[np.bool_]) -> int:
     """Number of possible splits of a binned table, if its bin edges are fixed independently of the rows.
 
     In the columns marked by `missing` ``(p,)``, missing values may go to either side or be a side of their own.
-
-    Examples
-    --------
-    >>> from committee.bounds.class_complexity import splits_of_bins
-    >>> from committee.data.bins import Bins
-    >>> bins = Bins.learn(np.array([[1.0], [2.0], [4.0]]), None, np.zeros(1, np.int32), 255)
-    >>> splits_of_bins(bins, np.array([False])), splits_of_bins(bins, np.array([True]))
-    (2, 5)
     """
     total = 0
     for edges, k, gaps in zip(np.diff(bins.offset).tolist(), bins.n_categories.tolist(), missing.tolist(), strict=True):
@@ -69,12 +61,6 @@ def splits_of_rows(n_rows: int, n_categories: NDArray[np.int32]) -> int:
     """Number of splits, each described by the two of n training rows that its threshold lies between.
 
     Missing values may go to either side of each split, or be a side of their own. A numeric column has 0 categories.
-
-    Examples
-    --------
-    >>> from committee.bounds.class_complexity import splits_of_rows
-    >>> splits_of_rows(10, np.zeros(1, np.int32))  # 45 pairs of rows
-    91
     """
     n = check_count("n_rows", n_rows)
     return sum(_partitions(k + 1) if k else n * (n - 1) + 1 for k in n_categories.tolist())

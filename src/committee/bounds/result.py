@@ -74,7 +74,6 @@ def at(best: int, **terms: F64) -> dict[str, float]:
 
 
 def check_numbers(name: str, given: ArrayLike, low: float, high: float) -> F64:
-    """Return a vector of at least one number, each in [low, high]."""
     values = np.atleast_1d(np.asarray(given, dtype=np.float64))
     if values.ndim != 1 or not len(values):
         raise ValueError(f"{name} has shape {values.shape}; give a vector of at least one number.")
@@ -85,14 +84,12 @@ def check_numbers(name: str, given: ArrayLike, low: float, high: float) -> F64:
 
 
 def check_number(name: str, given: float, low: float, high: float) -> float:
-    """Return a number in [low, high]."""
     if not (is_number(given) and low <= given <= high):
         raise ValueError(f"{name} is {given}; it must be within {low:g} and {high:g}.")
     return float(given)
 
 
 def check_count(name: str, given: int, low: int = 1) -> int:
-    """Return a whole number of at least `low`."""
     if not is_number(given) or int(given) != given or given < low:
         raise ValueError(f"{name} is {given}; it must be a whole number of at least {low}.")
     return int(given)

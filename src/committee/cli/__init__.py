@@ -2,7 +2,6 @@
 
 
 def print_version() -> None:
-    """Print name and version of the package."""
     from importlib.metadata import version
 
     print(f"committee {version('committee')}")

@@ -86,24 +86,20 @@ def open_chunks(
 
 
 def file_paths(pieces: Pieces) -> list[Path]:
-    """Return the files that are read."""
     return [path for path, *_ in pieces.files.states]
 
 
 def files_in_chunks(pieces: Pieces) -> str:
-    """Return the number of files as text."""
     return f"{pluralize(len(file_paths(pieces)), 'file')}, read in chunks"
 
 
 def chunk_frame(piece: Piece) -> pl.DataFrame:
-    """Return the rows of a chunk."""
     import polars as pl
 
     return pl.DataFrame(piece.X)
 
 
 def first_rows(pieces: Pieces, n_rows: int) -> pl.DataFrame:
-    """Return at most `n_rows` rows."""
     import polars as pl
 
     found: list[pl.DataFrame] = []

@@ -136,7 +136,6 @@ def save_model(model: Any, output: Path | None) -> None:
 
 
 def write_page(page: str, path: Path) -> None:
-    """Write an HTML page."""
     write_file(path, page)
     info(f"report written to {path}")
 
@@ -271,15 +270,7 @@ def name_of_data(data: Sequence[Path]) -> str:
 
 
 def table_name(files: Sequence[Path]) -> str:
-    """Return the stem of a file; of several files the common part of their names, or their folder.
-
-    Examples
-    --------
-    >>> table_name([Path("big.csv")]), table_name([Path("big/a.csv"), Path("big/b.csv")])
-    ('big', 'big')
-    >>> table_name([Path("part-0.csv"), Path("part-1.csv")])
-    'part'
-    """
+    """Return the stem of a file; of several files the common part of their names, or their folder."""
     if len(files) == 1:
         return files[0].name.partition(".")[0]
     folder = files[0].resolve().parent

@@ -161,7 +161,6 @@ class FitOptions:
 
     @property
     def model_name(self) -> str:
-        """Name of the learner in `MODELS`."""
         return "committee" if self.model == "auto" else self.model
 
     def check(self) -> None:

@@ -39,7 +39,6 @@ def check_folds(columns: RowColumns, rows: TrainingTable, folds: int, *, of_clas
 
 
 def dates_note(columns: RowColumns, rows: TrainingTable) -> list[str]:
-    """Return a note if rows of a table with dates are in folds at random."""
     dates = [] if columns.group or columns.time else date_columns(rows.rows)
     return [shuffled_note(dates)] if dates else []
 

@@ -119,7 +119,6 @@ class UnknownCategories:
                 self.counts.setdefault(name, Counter()).update(dict(counts.iter_rows()))
 
     def notes(self) -> list[str]:
-        """Return one note per column."""
         return [self._note(name, counts) for name, counts in self.counts.items()]
 
     @staticmethod

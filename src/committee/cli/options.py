@@ -165,16 +165,7 @@ class TrainingOptions(LabelledOptions):
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the fields of the dataclasses among its parameters as options; its `data` may be ``-``.
-
-    Examples
-    --------
-    >>> @takes_options
-    ... def show(data: str, table: TableOptions) -> None:
-    ...     print(data, table.dropped)
-    >>> show("a.csv", drop=["x,y"])
-    a.csv ('x', 'y')
-    """
+    """Give a command the fields of the dataclasses among its parameters as options; its `data` may be ``-``."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {
         name: each.annotation for name, each in signature.parameters.items() if is_dataclass(each.annotation)
@@ -217,7 +208,6 @@ def split_names(values: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def check_choice(option: str, given: str, known: Sequence[str]) -> None:
-    """Refuse an unknown value of an option."""
     from committee.data.text import suggest_names
 
     if given not in known:
@@ -225,28 +215,17 @@ def check_choice(option: str, given: str, known: Sequence[str]) -> None:
 
 
 def check_task(task: str | None) -> None:
-    """Refuse an unknown ``--task``."""
     if task is not None:
         check_choice("--task", task, ("classes", "numbers"))
 
 
 def check_time_limit(seconds: float | None) -> None:
-    """Refuse a time limit of 0 or less."""
     if seconds is not None and not seconds > 0.0:
         raise ValueError(f"--time-limit {seconds:g} must be a number of seconds above 0")
 
 
 def set_parameters(learner: Any, name: str, settings: Sequence[str]) -> None:
-    """Set parameters of a learner from texts ``NAME=VALUE``; error messages call it `name`.
-
-    Examples
-    --------
-    >>> from committee import TreeVoter
-    >>> tree = TreeVoter()
-    >>> set_parameters(tree, "tree", ["max_depth=3"])
-    >>> tree
-    TreeVoter(max_depth=3)
-    """
+    """Set parameters of a learner from texts ``NAME=VALUE``; error messages call it `name`."""
     from committee.data.text import suggest_names
 
     for setting in settings:

@@ -63,7 +63,6 @@ class EvaluateOptions:
 
     @property
     def parsed_costs(self) -> tuple[float, float] | None:
-        """The two costs as numbers."""
         from committee.report.thresholds import check_costs
 
         if self.costs is None:

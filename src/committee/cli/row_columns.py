@@ -53,13 +53,11 @@ class RowColumns:
 
     @property
     def named(self) -> dict[str, str]:
-        """Column by option."""
         given = {"--group": self.group, "--time": self.time, "--weight": self.weight}
         return {option: name for option, name in given.items() if name is not None}
 
     @property
     def numeric(self) -> tuple[str, ...]:
-        """Columns that are read as numbers."""
         return () if self.weight is None else (self.weight,)
 
     @contextmanager

@@ -68,15 +68,7 @@ _PHRASES = {
 
 
 def with_options(text: str) -> str:
-    """Replace the names of Python parameters in a message by command-line options.
-
-    Examples
-    --------
-    >>> with_options("TreeVoter() has none; use on='validation', or fit it with oob_score=True.")
-    'TreeVoter has none; use --on validation, or fit it with -p oob_score=True.'
-    >>> with_options("The 'effort' parameter of CommitteeClassifier must be a str among {'best'}. Got 'some' instead.")
-    "--effort must be 'best'; got 'some'."
-    """
+    """Replace the names of Python parameters in a message by command-line options."""
     for phrase, replacement in _PHRASES.items():
         text = re.sub(rf"(?<!-){re.escape(phrase)}", replacement, text)
     text = _CALL.sub(r"\1", text)
@@ -129,7 +121,6 @@ def info(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print a note on stderr."""
     console(stderr=True).print(f"note: {printable(text)}", style="yellow", soft_wrap=True)
 
 
@@ -140,7 +131,6 @@ def print_notes(texts: Iterable[str]) -> None:
 
 
 def print_sentences(sentences: Iterable[str]) -> None:
-    """Print sentences on stdout, one a line."""
     terminal = console()
     for sentence in sentences:
         terminal.print(printable(sentence), soft_wrap=True)
@@ -197,7 +187,6 @@ def notes_on_warnings() -> Iterator[None]:
 
 
 def print_tables(grids: list[Grid]) -> None:
-    """Print tables one below the other."""
     from committee.report.grid import rich_tables
 
     terminal = console()

@@ -49,7 +49,6 @@ class RowNumbers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return tuple(name for name in (self.exposure, self.weight) if name is not None)
 
     def check(self, pieces: Pieces, target: str) -> None:

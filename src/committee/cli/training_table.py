@@ -68,7 +68,6 @@ class TrainingTable:
 
     @property
     def y_of_rows(self) -> NDArray[Any]:
-        """Target of `rows`."""
         y: NDArray[Any] = self.y[: len(self.rows)]
         return y
 

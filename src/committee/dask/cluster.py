@@ -68,7 +68,6 @@ def _unpacked(content: bytes, buffers: list[Any]) -> Sent:
 
 
 def client_in_force(client: Client | None) -> Client:
-    """Return `client`, or the current client if it is None."""
     if client is not None:
         if not isinstance(client, Client):
             raise TypeError(

@@ -68,7 +68,6 @@ class ShardedTable(TrainingPieces):
         return [n if mask is None else int(mask.sum()) for n, mask in zip(self.sizes, self.masks, strict=True)]
 
     def close(self) -> None:
-        """Release the table on all workers."""
         for homes in self.homes:
             homes.close()
 
@@ -157,7 +156,6 @@ class ShardedMatrix(OutOfCoreMatrix):
         return CodesOnWorkers(self.shape, homes)
 
     def row_digests(self, columns: NDArray[np.uint64], n_threads: int) -> NDArray[np.uint64]:
-        """Digests of the rows, with one number per column."""
         return self._of_partitions(partial(_digests, columns))
 
     def digests_of_kinds(self, n_threads: int) -> NDArray[np.uint64]:

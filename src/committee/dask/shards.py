@@ -155,7 +155,6 @@ def groups_of(below: Below) -> list[Below]:
 
 
 def forget(fit: str) -> None:
-    """Release the shards of a fit."""
     HELD.pop(fit, None)
 
 
@@ -165,7 +164,6 @@ def lease() -> bool:
 
 
 def forget_shard(fit: str, number: int) -> None:
-    """Release one shard of a fit."""
     HELD.get(fit, {}).pop(number, None)
 
 
@@ -261,7 +259,6 @@ class ShardHomes:
             self.cluster.on_workers(forget_shard, self.fit, number, workers=[address])
 
     def close(self) -> None:
-        """Release all shards."""
         self.cluster.on_workers(forget, self.fit)
         self.cluster.forget(list(self._leases.values()))
 

@@ -136,7 +136,6 @@ def most_bins(max_bins: int | Literal["auto"], n_rows: float = inf, n_columns: i
 
 
 def column_codes(codes: Codes, j: int) -> NDArray[np.uint8] | NDArray[np.uint16]:
-    """Return the bin numbers ``(n,)`` of one column."""
     return codes.column(j) if isinstance(codes, _core.SparseCodes) else codes[:, j]
 
 

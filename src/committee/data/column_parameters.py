@@ -55,15 +55,6 @@ def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
 
     `given` maps columns to weights (1 for all others), or is array-like ``(p,)``. Raises TypeError or ValueError if a
     column or weight is not valid.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from committee.data.table_schema import TableSchema
-    >>> table = TableSchema.learn(pl.DataFrame({"size": [1.0], "age": [2.0], "height": [3.0]}))
-    >>> weights = feature_weights({"age": 0.5, "height": 0}, table)
-    >>> (weights / weights.max()).round(3).tolist()
-    [1.0, 0.5, 0.0]
     """
     p = table.n_features
     if isinstance(given, Mapping):

@@ -331,7 +331,6 @@ def check_frame(X: Any) -> None:
 
 
 def open_frame(X: Any) -> nw.DataFrame[Any]:
-    """Return a frame as one of narwhals."""
     import narwhals as nw
 
     check_frame(X)

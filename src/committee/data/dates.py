@@ -87,7 +87,6 @@ def parse_seconds(texts: pl.Series, form: str) -> pl.Series:
 
 
 def typed_seconds(times: pl.Series) -> pl.Series:
-    """Return typed dates, times and durations as seconds."""
     import polars as pl
 
     return pl.Series(times.name, polars_seconds(times), dtype=pl.Float64, nan_to_null=True)

@@ -91,7 +91,6 @@ def infer_task(y: NDArray[Any]) -> Task:
 
 
 def all_integers(values: NDArray[Any]) -> bool:
-    """Return whether all numbers are finite integers."""
     return bool((np.isfinite(values) & (values == np.floor(values))).all())
 
 
@@ -154,7 +153,6 @@ def scored_classes(n_classes: int) -> range:
 
 
 def n_columns(y: Any) -> int:
-    """Return the number of columns of a target; 1 for a vector."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return int(shape[1]) if len(shape) == 2 else 1
 

@@ -13,15 +13,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class NamedCalls:
-    """Base of public classes, whose errors of wrong arguments name the class of the object, and none of its bases.
-
-    >>> class Base(NamedCalls):
-    ...     def fit(self, X): ...
-    >>> class Learner(Base): ...
-    >>> Learner().fit(1, y=2)
-    Traceback (most recent call last):
-    TypeError: Learner.fit() got an unexpected keyword argument 'y'; there are 'X'.
-    """
+    """Base of public classes, whose errors of wrong arguments name the class of the object, and none of its bases."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -18,12 +18,10 @@ MAX_FEATURES = 2**29 - 1  # a node of a native tree stores its feature in 29 bit
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value is a real number and no boolean."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Return whether a value is an integer and no boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 

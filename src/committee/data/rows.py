@@ -104,8 +104,7 @@ class WeightedRows:
 
     @property
     @abstractmethod
-    def class_numbers(self) -> NDArray[np.uint16] | None:
-        """Class numbers ``(n,)``, None for numbers to predict."""
+    def class_numbers(self) -> NDArray[np.uint16] | None: ...
 
     @property
     @abstractmethod

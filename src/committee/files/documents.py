@@ -282,13 +282,6 @@ class Provenance:
     ------
     ValueError
         If a name is too long, or a number or the number format is invalid.
-
-    Examples
-    --------
-    >>> from committee.files.documents import Provenance
-    >>> made = Provenance("price", "houses.csv", 200)
-    >>> made.target, sorted(made.versions)
-    ('price', ['Python', 'committee', 'numpy', 'scikit-learn'])
     """
 
     target: str

@@ -33,16 +33,6 @@ class Journal:
     holds all that the cells depend on (settings, seed, version); a file of another run raises ``ValueError`` with the
     first setting that differs and the advice in `elsewhere`. `code` returns the `code_digest` of a cell: cells of other
     code stay in the file, but are `stale` and not among the `cells`.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "cells.jsonl"
-    >>> with Journal(path, {"seed": 0}) as journal:
-    ...     journal.append({"table": "iris", "fold": 0, "accuracy": 1.0})
-    >>> with Journal(path, {"seed": 0}) as journal:
-    ...     journal.cells
-    [{'table': 'iris', 'fold': 0, 'accuracy': 1.0}]
     """
 
     def __init__(

@@ -105,7 +105,6 @@ def describe_learners(learners: Iterable[Any], tensors: Tensors) -> list[Documen
 
 
 def rebuild_learners(documents: list[Any], tensors: Tensors) -> list[Any]:
-    """Rebuild the learners of `describe_learners`."""
     learners = []
     for number, document in enumerate(documents):
         member = tensors.member(number)

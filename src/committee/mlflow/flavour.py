@@ -207,7 +207,6 @@ class Served:
         return getattr(self.model, self.predict_fn)(model_input)
 
     def get_raw_model(self) -> Any:
-        """Return the wrapped model."""
         return self.model
 
 
@@ -243,16 +242,6 @@ def as_served(example: Any) -> tuple[Any, dict[str, Any] | None]:
 
     Category columns become their values, frames become pandas frames. A list of rows becomes an array, or a frame if it
     contains text or dictionaries.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from committee.mlflow.flavour import as_served
-    >>> rows, parameters = as_served(pl.DataFrame({"size": [1.5, 2.0], "colour": ["red", None]}))
-    >>> type(rows).__module__.partition(".")[0], rows.shape, parameters
-    ('pandas', (2, 2), None)
-    >>> as_served(([[1.0, 2.0]], {"limit": 3}))
-    (array([[1., 2.]]), {'limit': 3})
     """
     if isinstance(example, tuple) and len(example) == 2 and isinstance(example[1], dict):
         return _rows(example[0]), example[1]

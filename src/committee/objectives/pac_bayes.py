@@ -55,13 +55,11 @@ class PacBayesKl:
         return {"rows": self.rows, "divergence": self.divergence, "complexity": self.c}
 
     def above(self, mean: float) -> float:
-        """Upper bound on the true mean."""
         if self.rows == 0.0:
             return 1.0
         return (1.0 - self.unknown) * float(kl_inverse(mean, self.c)) + self.unknown
 
     def below(self, mean: float) -> float:
-        """Lower bound on the true mean."""
         return 0.0 if self.rows == 0.0 else (1.0 - self.unknown) * float(kl_below(mean, self.c))
 
 

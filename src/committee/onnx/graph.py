@@ -32,15 +32,7 @@ class Node:
 
 @dataclass
 class Graph:
-    """Nodes in order of evaluation, and constants.
-
-    Examples
-    --------
-    >>> graph = Graph()
-    >>> total = 2.0 * graph.value("X") + 1.0
-    >>> [node.kind for node in graph.nodes], len(graph.constants)
-    (['Mul', 'Add'], 2)
-    """
+    """Nodes in order of evaluation, and constants."""
 
     width: Width = "float64"  # of the rows and of the numbers in trees; all other arithmetic is float64
     trees: TreeVersion = 5
@@ -158,5 +150,4 @@ class Value:
 
 
 def joined(parts: list[Value], axis: int = 1) -> Value:
-    """Concatenate values."""
     return parts[0] if len(parts) == 1 else parts[0].graph.add("Concat", *parts, axis=axis)

@@ -173,7 +173,6 @@ def probabilities(link: Link, scored: Scored) -> Value:
 
 
 def numbers(link: MeanLink, F: Value, n_outputs: int, total: float) -> Value:
-    """Predicted numbers ``(n, D)``."""
     if isinstance(link, Identity):
         return F
     if isinstance(link, Log):

@@ -29,7 +29,6 @@ class Rows:
 
     @property
     def wide(self) -> Value:
-        """Matrix in float64."""
         return self.X if self.X.graph.width == "float64" else self.X.cast(np.float64)
 
     def only(self, columns: NDArray[np.intp]) -> Rows:
@@ -51,7 +50,6 @@ class Rows:
 
 
 def text_columns(table: TableSchema | None) -> list[int]:
-    """Indices of columns with text categories."""
     found = () if table is None else table.categories
     return [j for j, levels in enumerate(found) if levels and isinstance(levels[0], str)]
 

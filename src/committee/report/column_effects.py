@@ -60,7 +60,6 @@ class TableRows:
         return open_frame(self.X)[rows.tolist()].to_native()
 
     def with_column(self, rows: Index, column: int, values_of: Index) -> Any:
-        """Rows with the values of other rows in one column."""
         if not is_frame(self.X):
             changed = np.array(self.taken(rows))
             changed[:, column] = np.asarray(self.taken(values_of))[:, column]

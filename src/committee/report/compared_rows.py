@@ -126,7 +126,6 @@ def _one_column(y: Any, name: str | None) -> tuple[NDArray[Any], str]:
 
 
 def rows_of(frame: Any, rows: Rows) -> Any:
-    """Return some rows of a frame or an array."""
     return frame[rows] if isinstance(frame, np.ndarray) else open_frame(frame)[rows.tolist()].to_native()
 
 
@@ -146,7 +145,6 @@ class Table:
         return rows_of(self.frame, rows)
 
     def encoded(self) -> tuple[TableSchema, NDArray[np.float64]]:
-        """Return the schema and the encoded matrix of all rows."""
         from committee.data.table_schema import TableSchema
 
         schema = TableSchema.learn(self.frame)

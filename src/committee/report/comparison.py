@@ -420,7 +420,6 @@ def _versions(models: list[ComparedModel]) -> dict[str, str]:
 
 
 def summarise_folds(model: ComparedModel, results: Mapping[int, FoldResult]) -> ModelResult:
-    """Return the results of a model from its results on folds, given by fold index."""
     failures = [f"fold {i + 1}: {fold.error}" for i, fold in sorted(results.items()) if fold.error is not None]
     folds = [results[i] for i in sorted(results)]
     reliabilities = [fold.reliability for fold in folds if fold.reliability is not None]

@@ -41,7 +41,6 @@ def _pvalue(p: float) -> str:
 
 
 def grids(comparison: Comparison) -> list[Grid]:
-    """Return all tables that have rows."""
     made = (quality_grid, failures_grid, difference_grid, cost_grid)
     return [grid for each in made if (grid := each(comparison)).rows]
 
@@ -335,7 +334,6 @@ def _differences(comparison: Comparison, tested: list[tuple[ModelResult, Against
 
 
 def model_warnings(comparison: Comparison) -> list[str]:
-    """Return the warnings of the models, each with the models that gave it."""
     by_text: dict[str, list[str]] = {}
     for model in comparison.models:
         for text in model.warnings:

@@ -267,13 +267,6 @@ def predictions_over(model: Any, X: Any, offset: ArrayLike | None) -> NDArray[An
     """Return the predictions of rows whose `offset` is the logarithm of their exposure; `None` predicts per unit.
 
     A model whose `predict` takes no offset predicts numbers per unit, which are multiplied by the exposure.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> rates = LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0])
-    >>> predictions_over(rates, [[0.0], [1.0]], np.log([2.0, 1.0])).round(9).tolist()
-    [2.0, 3.0]
     """
     if offset is None:
         return np.asarray(model.predict(X))
@@ -307,12 +300,7 @@ def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any], we
 
 
 def baseline_comment(figures: Mapping[str, float]) -> str | None:
-    """Return a sentence if accuracy, or R2, is no better than that of a constant prediction; `None` otherwise.
-
-    >>> baseline_comment({"accuracy": 0.9, "accuracy_of_most_frequent": 0.8})
-    >>> baseline_comment({"r2": -0.01})
-    'the model is no better than always predicting the mean (R2 -0.0100)'
-    """
+    """Return a sentence if accuracy, or R2, is no better than that of a constant prediction; `None` otherwise."""
     accuracy, constant = figures.get("accuracy"), figures.get("accuracy_of_most_frequent")
     if accuracy is not None and constant is not None and accuracy <= constant:
         return (

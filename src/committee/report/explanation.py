@@ -175,7 +175,6 @@ class Explanation:
 
     @property
     def n_outputs(self) -> int:
-        """Number of predicted numbers."""
         return int(self.model.committee_.voters.n_outputs)
 
     @property

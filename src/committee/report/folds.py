@@ -63,7 +63,6 @@ class Folds:
         )
 
     def take(self, rows: Rows) -> Self:
-        """Return the rules for some of the rows."""
         groups = None if self.groups is None else self.groups[rows]
         return replace(self, groups=groups, time=None if self.time is None else self.time[rows])
 

@@ -149,7 +149,6 @@ def _features(model: Any) -> Grid | None:
 
 
 def importance_words(model: Any) -> str:
-    """Return the heading of the feature importances."""
     lines = isinstance(model.committee_.voters, LinearLeaves)
     splits = "share of gain, without linear functions" if lines else "share of gain"
     return "share of risk decrease" if has_model_trees(model) else splits

@@ -73,7 +73,6 @@ def members_grid(model: Any) -> Grid:
 
 
 def left_out_grid(model: Any) -> Grid:
-    """Return the candidates that are not members, each with the reason."""
     rows = [
         (
             one["member"],
@@ -105,7 +104,6 @@ def estimate(model: Any, y: NDArray[Any], sample_weight: F64 | None = None) -> s
 
 
 def stored_estimate(model: Any, y: NDArray[Any], sample_weight: F64 | None = None) -> Estimate | None:
-    """Return the figures of `estimate` for the model file."""
     loss, score = float(model.oof_loss_), float(model.oof_score_)
     if not np.isfinite(loss):
         return None
@@ -280,7 +278,6 @@ def rows_grids(answers: MemberAnswers) -> list[Grid]:
 
 
 def reliabilities(answers: MemberAnswers) -> dict[str, Reliability]:
-    """Return the reliability of each member and of the vote."""
     right = answers.elected() == answers.truth
     everyone = zip((*answers.names, "vote"), answers.everyone, right, strict=True)
     return {name: Reliability.of(p, each) for name, p, each in everyone}

@@ -320,7 +320,6 @@ def weight_argument(model: Any, weights: NDArray[np.float64] | None) -> dict[str
 
 
 def default_models(numbers: bool = False) -> list[str]:
-    """Return the names of the default models that are installed."""
     names = DEFAULT_MODELS_OF_NUMBERS if numbers else DEFAULT_MODELS
     return [name for name in names if name not in PEERS or PEERS[name].installed]
 

@@ -125,7 +125,6 @@ class Thresholds:
         return cls(positive, tuple(rows))
 
     def grid(self) -> Grid:
-        """Return a table with a row per threshold."""
         name = shortened(self.positive, 16)
         columns = ["threshold", f"predicted {name}", "precision", "recall", "false alarms", "misses"]
         with_costs = self.rows[0].cost is not None
@@ -155,12 +154,6 @@ def cheapest_threshold(
     """Return the threshold with the least cost on rows, the middle between two probabilities.
 
     Of equally cheap ones it is the lowest. 0 predicts the positive class for all rows, 1 for none.
-
-    Examples
-    --------
-    >>> p = np.array([0.1, 0.2, 0.4, 0.6])
-    >>> cheapest_threshold(np.array([False, True, False, True]), p, (1.0, 10.0))
-    0.15000000000000002
     """
     w = np.ones(len(probability)) if weights is None else weights
     order = np.argsort(probability, kind="stable")

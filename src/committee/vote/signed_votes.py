@@ -53,12 +53,10 @@ class SignedVotes:
 
     @property
     def n_voters(self) -> int:
-        """Number of voters T."""
         return int(self.matrix.shape[1])
 
     @property
     def own_class(self) -> NDArray[np.intp]:
-        """Class of each row, ``(n,)``."""
         rivals = self.rival.reshape(self.n_rows, -1)
         K = rivals.shape[1] + 1
         return np.asarray(K * (K - 1) // 2 - rivals.sum(axis=1))
@@ -70,7 +68,6 @@ class SignedVotes:
         return np.concatenate(parts)
 
     def margins(self, weights: F64) -> F64:
-        """Margin of each row."""
         lines = self.lines(weights)
         if len(lines) == self.n_rows:
             return lines

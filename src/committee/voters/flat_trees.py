@@ -96,7 +96,6 @@ class FlatTrees:
 
     @property
     def walk_arrays(self) -> WalkArrays:
-        """Arguments of the kernels that walk the trees."""
         return (
             self.n_features,
             self.offset,

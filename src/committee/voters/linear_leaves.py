@@ -42,7 +42,6 @@ class LeafLines:
 
     @property
     def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], F64, F64, F64, F64]:
-        """Arguments of the kernels."""
         return self.start, self.column, self.slope, self.centre, self.low, self.high
 
     @property

@@ -49,8 +49,7 @@ class ProbabilisticVoters(Protocol):
         """Width of the encoded matrix, or None if it is not recorded."""
 
     @property
-    def nbytes(self) -> int:
-        """Size of the voters in bytes."""
+    def nbytes(self) -> int: ...
 
     def __len__(self) -> int: ...
 
@@ -279,7 +278,6 @@ class SoftStumps:
 
     @property
     def arrays(self) -> StumpArrays:
-        """Arguments of the kernels."""
         numbers = self.feature, self.threshold, self.softness, self.ascending, self.missing
         return *numbers, self.category_offset, self.category_bits
 

@@ -68,7 +68,6 @@ class UnitSpread:
 
 
 def voter_numbers(index: VoterIndex, n_voters: int) -> NDArray[np.intp]:
-    """Numbers of the selected voters."""
     return np.atleast_1d(np.arange(n_voters)[index])
 
 

@@ -193,7 +193,6 @@ class StumpDictionary:
 
     @cached_property
     def total(self) -> float:
-        """Weight of all rows."""
         return float(self.cell_weight[: self.offset[1]].sum())
 
     def gram(self, pairs: F64, mean: F64 | None = None, n_threads: int = 1) -> F64:

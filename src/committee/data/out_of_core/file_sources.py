@@ -366,7 +366,6 @@ class ParquetWithText(DerivedFiles):
 
 
 def columns_as_text(source: TableSource, names: Sequence[str]) -> TableSource:
-    """Return files that are read with these columns as text."""
     if not names:
         return source
     if isinstance(source, TextFiles):

@@ -153,7 +153,6 @@ def as_pieces(X: Any) -> Pieces:
 
 
 def source_of(given: Any) -> TableSource:
-    """Return the source that reads the argument of `scan`."""
     if isinstance(given, str | os.PathLike):
         return _of_files(find_files(given))
     if isinstance(given, list | tuple) and given and all(isinstance(each, str | os.PathLike) for each in given):
@@ -262,7 +261,6 @@ def _sizes(counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
 
 
 def read_numbered_rows(pieces: Pieces, rows: NDArray[np.int64]) -> pl.DataFrame:
-    """Read the rows of these ascending numbers."""
     import polars as pl
 
     found: list[pl.DataFrame] = []

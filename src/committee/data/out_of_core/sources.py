@@ -102,7 +102,6 @@ class TableSource(Protocol):
 
 
 def default_chunk_rows(n_columns: int) -> int:
-    """Return the number of rows of a piece."""
     return max(LEAST_ROWS, CELLS // max(1, n_columns))
 
 
@@ -127,7 +126,6 @@ class ArraySource:
 
 
 def row_range(first: int, last: int) -> str:
-    """Return the name of the rows ``first, ..., last - 1``."""
     return f"rows {first} to {last - 1}" if last - first > 1 else f"row {first}"
 
 

@@ -157,7 +157,6 @@ class RowSample:
     _cells: list[F64] = field(default_factory=list)
 
     def chosen(self, first: int, n: int) -> NDArray[np.intp]:
-        """Return which of the `n` rows from number `first` on are in the sample, relative to `first`."""
         if self.level == 0:
             return np.arange(n)
         return np.flatnonzero(_core.sample_levels(first, n) >= self.level)

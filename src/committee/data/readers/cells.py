@@ -56,14 +56,12 @@ _ENDS = re.compile(rf"\d[.,]?\s*(?P<behind>{_SIGN})\s*$")
 
 
 def is_text(column: pl.Series) -> bool:
-    """Return whether a column is text, but not categorical."""
     import polars as pl
 
     return column.dtype == pl.String
 
 
 def text_columns(frame: pl.DataFrame, but: Container[str] = ()) -> list[pl.Series]:
-    """Return the columns of text, without those of `but`."""
     return [column for column in frame.get_columns() if is_text(column) and column.name not in but]
 
 
@@ -215,12 +213,10 @@ def with_flags(frame: pl.DataFrame, but: Container[str] = ()) -> pl.DataFrame:
 
 
 def format_sign(form: str) -> str:
-    """Return the sign of a number format, ``""`` without one."""
     return form.partition(" ")[2]
 
 
 def format_base(form: str) -> str:
-    """Return a number format without its sign."""
     return form.partition(" ")[0]
 
 

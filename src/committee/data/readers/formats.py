@@ -109,7 +109,6 @@ class SeparatedText:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the readers of polars."""
         lines = {} if self.aligned else {"skip_lines": len(self.above), "comment_prefix": self.comment}
         return {"separator": self.separator, "glob": False, "has_header": self.header, **lines}
 
@@ -136,7 +135,6 @@ class SeparatedText:
             yield last, cells
 
     def line_of_row(self, row: int, n_columns: int) -> int:
-        """Return the number, from 1, of the line of a row of `read_separated`."""
         with self.opened() as opened:
             lines = (line for line, cells in self.rows(opened) if cells or n_columns == 1)
             return next(islice(lines, row, None))

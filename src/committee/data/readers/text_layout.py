@@ -64,7 +64,6 @@ def are_aligned(lines: Sequence[str], usual: str) -> bool:
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell is a plain number."""
     return re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", cell) is not None
 
 

@@ -68,7 +68,6 @@ class RowDraw:
         return self.bootstrap or self.size < self.n
 
     def times(self, seed: int) -> NDArray[np.int64]:
-        """Return the number of draws of each row for the tree with this seed, ``(rows,)``."""
         if not self.leaves_out:
             return np.ones(self.n if self.group is None else len(self.group), dtype=np.int64)
         random = np.random.RandomState(seed)

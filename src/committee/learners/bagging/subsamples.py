@@ -77,10 +77,6 @@ def draw_groups(
     """Draw groups with a row of each class: `max_samples` of them (int), or this share (float); counts are of rows.
 
     A group of a lost class replaces one without which no class is lost, or is added if there is none.
-
-    >>> group, labels = np.array([0, 0, 1, 2, 2]), np.array([0, 0, 1, 0, 0], dtype=np.uint16)
-    >>> draw_groups(labels, group, 2, 2, False, np.random.RandomState(0)).tolist()
-    [0, 0, 1, 1, 1]
     """
     n = int(group.max()) + 1
     holds = np.zeros((n, n_classes), dtype=bool)
@@ -124,11 +120,6 @@ def all_subsamples(
     """List every subsample of `size` rows with a row of each class, in random order.
 
     ``ValueError`` for more than `MOST_DRAWS` subsamples, or `MOST_COUNTS` counts.
-
-    >>> import numpy as np
-    >>> draws = all_subsamples(np.array([0, 0, 1], dtype=np.uint16), 2, 2, np.random.RandomState(0))
-    >>> sorted(counts.tolist() for counts in draws)
-    [[0, 1, 1], [1, 0, 1]]
     """
     n = len(labels)
     most = min(MOST_DRAWS, MOST_COUNTS // n)
@@ -159,12 +150,7 @@ def count_subsamples(n_rows: int, size: int) -> float:
 
 
 def draw_weights(rows: Rows, n_classes: int, class_weight: Any, counts: Counts) -> F64:
-    """Row weights ``(n,)`` of a draw; with "balanced_subsample" the classes have equal weight in it.
-
-    >>> rows = Rows(np.zeros((3, 1)), np.array([0, 1, 1], dtype=np.uint16), np.ones(3), uniform=True)
-    >>> draw_weights(rows, 2, "balanced_subsample", np.array([1, 2, 1])).round(3).tolist()
-    [2.0, 0.667, 0.667]
-    """
+    """Row weights ``(n,)`` of a draw; with "balanced_subsample" the classes have equal weight in it."""
     if class_weight != "balanced_subsample":
         return rows.weights
     return (
@@ -236,13 +222,7 @@ def oob_attributes(tally: F64, voting: F64, rows: Rows, sample_weight: ArrayLike
 
 @dataclass(frozen=True, eq=False)
 class VoteVariance:
-    """Variance of the share of votes for each class, ``(n, K)``.
-
-    >>> import numpy as np
-    >>> variance = VoteVariance(np.array([[0.05, -0.01]]), np.array([[0.01, 0.0025]]), np.array([[0.02, 0.02]]))
-    >>> variance.standard_error.round(3).tolist()
-    [[0.245, 0.05]]
-    """
+    """Variance of the share of votes for each class, ``(n, K)``."""
 
     rows: F64
     """Over other training rows, for the vote of all subsamples: an unbiased estimate of its jackknife variance, which

@@ -41,8 +41,7 @@ class BoostingRun(ABC):
         """Return whether another round is possible. A run may train the next voter to decide it."""
 
     @abstractmethod
-    def advance(self) -> None:
-        """Run the next round."""
+    def advance(self) -> None: ...
 
     def keep(self, record: FitRecord) -> None:  # noqa: B027 - rounds that cost little are run anew
         """Keep costly results in the record from now on, and reuse those that it has."""
@@ -299,5 +298,4 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         if best is not None and (type(best) is not int or best < 1):
             raise ValueError(f"best_iteration_ is {best!r}; it must be a number of rounds, or None")
 
-    def _warn(self, run: Any, fitted: dict[str, Any]) -> None:
-        """Warn of the outcome of the rounds."""
+    def _warn(self, run: Any, fitted: dict[str, Any]) -> None: ...

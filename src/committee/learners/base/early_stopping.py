@@ -34,13 +34,7 @@ Scorer = Callable[..., float]
 
 @dataclass(eq=False)
 class EarlyStopping:
-    """Patience with rounds that improve nothing, and the last round that improved the loss by more than `tol`.
-
-    >>> from committee.learners.base.early_stopping import EarlyStopping
-    >>> stopping = EarlyStopping([0.0, 0.5, 0.3, 0.4, 0.3, 0.2].__getitem__, patience=2)
-    >>> [stopping.follow(t) for t in (1, 2, 3, 4)], stopping.best
-    ([False, False, False, True], 2)
-    """
+    """Patience with rounds that improve nothing, and the last round that improved the loss by more than `tol`."""
 
     loss_after: Callable[[int], float]
     """Loss of the held-out rows after t rounds; called once for each t, in order."""

@@ -87,17 +87,6 @@ class FitRecord:
     A fit at a given seed is deterministic: on the same rows it needs the same results in the same order. So a resumed
     fit runs through the same rounds, and reads recorded results instead of computing them. `added` is called after each
     new result; `refusal` makes the error for a record of another fit, from the reason.
-
-    >>> import numpy as np
-    >>> from committee.learners.base.fit_record import Codec, FitRecord
-    >>> number = Codec(lambda x: [np.array(x)], float)
-    >>> first = FitRecord()
-    >>> first.result("root", [2.0], lambda: 2.0**0.5, number) == 2.0**0.5
-    True
-    >>> second = FitRecord()
-    >>> second.take(*first.contents())
-    >>> second.result("root", [2.0], lambda: 1 / 0, number)
-    1.4142135623730951
     """
 
     def __init__(
@@ -304,7 +293,6 @@ def tree_to_arrays(tree: _core.GradientTree) -> tuple[NDArray[Any], ...]:
 
 
 def tree_from_arrays(*parts: Any) -> _core.GradientTree:
-    """Undo `tree_to_arrays`."""
     *nodes, value, bounds, weight = parts
     return _core.GradientTree(cast("_core.Nodes", tuple(nodes)), value, bounds, weight if len(weight) else None)
 

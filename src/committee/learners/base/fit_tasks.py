@@ -85,7 +85,6 @@ class FitTasks:
 
     @property
     def table(self) -> Any:
-        """The user's table."""
         return self._about["X"]
 
     @property

@@ -13,14 +13,7 @@ from committee.data.number_types import Index, Mask
 
 @dataclass(frozen=True, eq=False)
 class GroupedUnits:
-    """Rows, or their units of weight, in groups.
-
-    >>> groups = GroupedUnits.of(np.array([0, 0, 1, 1, 2, 2]), np.array([0, 0, 0, 1, 0, 1]), np.array([1, 0, 2]))
-    >>> groups.held_out(0.3).tolist()
-    [False, False, True, True, False, False]
-    >>> groups.parts(3).tolist()
-    [1, 1, 0, 0, 2, 2]
-    """
+    """Rows, or their units of weight, in groups."""
 
     group: Index
     """Group of each unit, ``(m,)``."""

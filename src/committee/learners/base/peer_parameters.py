@@ -78,11 +78,6 @@ def hint(learner: str, method: str, keyword: str, own: Collection[str], fit: Col
     """Return the remedy for an unknown keyword of a constructor or of ``fit``; an empty text if there is none.
 
     `own` are the parameters of the constructor, `fit` those of ``fit``.
-
-    >>> hint("GradientBoostingClassifier", "__init__", "num_leaves", ["n_estimators", "max_leaf_nodes"], ["X", "y"])
-    'here it is max_leaf_nodes'
-    >>> hint("GradientBoostingClassifier", "fit", "max_depth", ["max_depth"], ["X", "y"])
-    'it is a parameter of GradientBoostingClassifier()'
     """
     here, there = (fit, own) if method == "fit" else (own, fit)
     other = f"{learner}()" if method == "fit" else "fit()"

@@ -69,18 +69,6 @@ class RowUnits:
     rank of its offset, and the number of units before it that are equal in these, in the order of the categories.
     Draws by these numbers do not depend on the order of rows, the unit of the target or, where numeric cells tell rows
     apart, the names of categories. They are the same for k equal rows as for one row of weight k (`MOST_UNITS`).
-
-    >>> X = np.array([[1.0], [2.0], [3.0]])
-    >>> twice = TargetRows(X, np.zeros(3), np.array([2.0, 1.0, 2.0]), uniform=False)
-    >>> units = RowUnits.of(twice, seed=0, n_threads=1)
-    >>> units.row.tolist()
-    [0, 0, 1, 2, 2]
-    >>> again = X[[2, 0, 0, 2, 1]]
-    >>> repeated = RowUnits.of(TargetRows(again, np.zeros(5), np.ones(5), uniform=True), seed=0, n_threads=1)
-    >>> drawn, times = units.rows_of(units.drawn(0.5, 1))
-    >>> drawn_again, _ = repeated.rows_of(repeated.drawn(0.5, 1))
-    >>> bool((np.sort(again[drawn_again, 0]) == np.repeat(X[:, 0], times.astype(int))).all())
-    True
     """
 
     row: NDArray[np.intp] | None
@@ -117,7 +105,6 @@ class RowUnits:
         return cls(row, weight, place, len(rows))
 
     def of_rows(self, rows: slice) -> tuple[slice, Self]:
-        """Slice of the units of consecutive rows, and these units."""
         n = rows.stop - rows.start
         if self.row is None or self.weight is None:
             return rows, type(self)(None, None, self.place[rows], n)
@@ -261,13 +248,6 @@ class Folds:
     The order follows from a digest of the row's numeric cells by their values and columns, where a column counts by its
     values, not by its name or position; then from the rank of the target, then from the categories. So rows and columns
     in another order have the same folds, without a seed.
-
-    >>> import numpy as np
-    >>> from committee.data.rows import Rows
-    >>> X, labels = np.array([[1.0], [2.0], [2.0], [3.0]]), np.zeros(4, dtype=np.uint16)
-    >>> folds = Folds.of(Rows(X, labels, np.ones(4), True), 2)
-    >>> folds.weights.tolist(), folds.copies.tolist(), [fold.n_test for fold in folds]
-    ([1.0, 2.0, 1.0], [1, 2, 1], [2, 2])
     """
 
     row: Index
@@ -336,12 +316,6 @@ def are_resampled(X: Matrix, digests: NDArray[np.uint64], n_copies: int) -> bool
     in one column alone are about as frequent as equal rows. So the rows count as resampled if there are further copies,
     an eighth of all or more, and rows like another one but for one column, the class or the target are at most a
     fourth of these copies, and of the different rows.
-
-    >>> random = np.random.default_rng(0)
-    >>> X, labels = random.normal(size=(50, 3)), np.zeros(50, dtype=np.uint16)
-    >>> digests = content_digests(Rows(X, labels, np.ones(50), uniform=True), 1)
-    >>> are_resampled(X, digests, 80), are_resampled(X, digests, 50)
-    (True, False)
     """
     n = len(digests)
     further = n_copies - n
@@ -476,11 +450,6 @@ def multiples(weights: F64) -> NDArray[np.int64]:
 
     Weights below the lower quartile are rounded, to at least 1, and have no part in the unit: a row of nearly no weight
     does not make other rows copies.
-
-    >>> multiples(np.array([2.0, 4.0, 6.0])).tolist(), multiples(np.array([0.5, 0.75, 1.0])).tolist()
-    ([1, 2, 3], [2, 3, 4])
-    >>> multiples(np.array([1.0, 1.41421356, 3.14159265])).tolist(), multiples(np.array([1e-3, 1, 1, 1, 1])).tolist()
-    ([1, 1, 1], [1, 1, 1, 1, 1])
     """
     usual = np.quantile(weights, 0.25, method="lower")
     ratio = np.minimum(weights / usual, LARGEST_MULTIPLE)

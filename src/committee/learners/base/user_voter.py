@@ -54,16 +54,7 @@ def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:
 
 
 def weight_argument(voter: Any) -> str | None:
-    """Argument by which ``fit`` takes row weights, in a pipeline that of the last step; None if it takes none.
-
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.neighbors import KNeighborsRegressor
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import SplineTransformer
-    >>> splines = make_pipeline(SplineTransformer(), Ridge())
-    >>> [weight_argument(each) for each in (Ridge(), splines, KNeighborsRegressor())]
-    ['sample_weight', 'ridge__sample_weight', None]
-    """
+    """Argument by which ``fit`` takes row weights, in a pipeline that of the last step; None if it takes none."""
     if has_fit_parameter(voter, "sample_weight"):
         return "sample_weight"
     if not isinstance(voter, Pipeline):

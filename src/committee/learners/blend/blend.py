@@ -214,8 +214,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         """Accuracy, R2 or D2 of predictions for the validation rows."""
 
     @abstractmethod
-    def _vote(self, vote: WeightedVote) -> Any:
-        """Committee of the vote."""
+    def _vote(self, vote: WeightedVote) -> Any: ...
 
     def _reserved(self, rows: Any, tasks: FitTasks) -> tuple[Any, Mask, Reserve | None]:
         """Rows of the fit, their mask among the user's rows, and the reserve."""

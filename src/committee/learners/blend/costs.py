@@ -31,11 +31,6 @@ class FitCosts:
     The constants are fitted to fits of 300 to 50,000 rows, 5 to 60 columns and 1 to 20 classes on one thread of a
     2 GHz processor; half of the estimates are within 25 % (docs/decisions.md). Ratios of estimates hold on other
     processors too.
-
-    >>> from committee.learners.blend.portfolio import candidates
-    >>> costs = FitCosts(n_columns=14, n_design=14, n_scores=2)
-    >>> [round(costs.seconds(one, 36_000), 1) for one in candidates(False, "best") if one.name != "adaboost_trees"]
-    [8.0, 5.4, 0.0, 1.3, 1.2, 1.3]
     """
 
     n_columns: int

@@ -206,11 +206,6 @@ def munged_rows(X: F64, n_levels: NDArray[np.int32], copies: int, random: np.ran
     They follow the distribution of the rows, and no forest has memorised them: its predictions are those of new rows.
     `n_levels` ``(p,)`` are the categories of each column, 0 of numbers. C. Bucila, R. Caruana, A. Niculescu-Mizil
     (2006). Model compression. KDD.
-
-    >>> X = np.array([[0.0, 1.0], [0.1, 2.0], [5.0, 3.0]])
-    >>> rows = munged_rows(X, np.zeros(2, dtype=np.int32), 4, np.random.RandomState(0))
-    >>> rows.shape, bool(np.isin(rows[:, 0], X[:, 0]).all())
-    ((12, 2), True)
     """
     n, p = X.shape
     if n < 2 or not copies:

@@ -259,7 +259,6 @@ def parallel_folds(fits: FoldTrainer, wanted: Sequence[Candidate], *, in_time: b
 
 
 def n_fits(candidate: Candidate, folds: Sequence[Fold]) -> int:
-    """Number of folds on which a candidate is fitted."""
     return len(folds) if candidate.n_fits is None else min(candidate.n_fits, len(folds))
 
 

@@ -22,13 +22,7 @@ from committee.learners.blend.members import Effort
 
 
 def default_n_folds(n: float, effort: Effort) -> tuple[int, int]:
-    """Folds into which n rows are dealt, and those on which candidates without out-of-bag predictions are trained.
-
-    >>> [default_n_folds(n, "default") for n in (500, 20_000, 10**6)]
-    [(8, 8), (5, 3), (10, 2)]
-    >>> [default_n_folds(n, "fast") for n in (500, 2000, 20_000, 10**6)]
-    [(4, 4), (4, 2), (4, 2), (20, 2)]
-    """
+    """Folds into which n rows are dealt, and those on which candidates without out-of-bag predictions are trained."""
     if effort == "fast":
         dealt = int(min(20, max(4, n // 10_000)))
         return dealt, 4 if n < 1000 else 2
@@ -69,10 +63,6 @@ def stratified_sample(labels: NDArray[np.unsignedinteger], size: int, seed: int)
     """Return ascending positions of a stratified sample, with at least one row of each class.
 
     The sample of fewer rows by the same seed is a subset.
-
-    >>> labels = np.array([0] * 6 + [1] * 3 + [2], dtype=np.uint16)
-    >>> np.bincount(labels[stratified_sample(labels, 5, 0)]).tolist()
-    [3, 1, 1]
     """
     order = np.random.RandomState(seed).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]

@@ -100,19 +100,12 @@ def _with(candidate: Candidate, **parameters: Any) -> Candidate:
 
 
 def candidates(numbers: bool, effort: Effort, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
-    """Candidates of an effort for n rows and so many classes, in the order of training: those fitted once first.
-
-    >>> [one.name for one in candidates(True, "fast")]
-    ['forest', 'boosted_lines', 'small_trees']
-    >>> candidates(True, "default", 10**6)[0].parameters["max_samples"]
-    10000
-    """
+    """Candidates of an effort for n rows and so many classes, in the order of training: those fitted once first."""
     table, names = (_NUMBERS, _OF_NUMBERS) if numbers else (_CLASSES, _OF_CLASSES)
     return [_bounded(table[name], effort, n, n_scores) for name in names[effort]]
 
 
 def every_candidate(numbers: bool, effort: Effort, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
-    """Candidates of all efforts, each as an effort has it."""
     return [_bounded(one, effort, n, n_scores) for one in (_NUMBERS if numbers else _CLASSES).values()]
 
 
@@ -139,12 +132,6 @@ def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Can
 
     Boosting is trained on a loss whose best constant is a mean. For another, such as a quantile's, candidates for means
     are shifted by a constant, and boosting on the loss itself is added.
-
-    >>> from committee.objectives.losses import Poisson, Quantile
-    >>> [one.parameters for one in of_loss(candidates(True, "fast"), Poisson(), "fast")[1:]]
-    [{'loss': Poisson()}, {'max_leaf_nodes': 4, 'loss': Poisson()}]
-    >>> [(one.name, one.moved) for one in of_loss(candidates(True, "fast"), Quantile(0.9), "fast")[2:]]
-    [('small_trees', True), ('boosting_on_loss', False)]
     """
     changed = [for_loss(one, loss) for one in wanted]
     if isinstance(loss, Squared) or fits_means(loss):
@@ -166,12 +153,6 @@ def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate],
     """Candidates that can be trained on sparse rows, and the others.
 
     Boosting with constant leaves replaces boosting with linear leaves, which needs dense rows.
-
-    >>> chosen, left_out = candidates_for_sparse(candidates(False, "fast"))
-    >>> [one.name for one in chosen], left_out[0]
-    (['forest', 'boosting'], LeftOut(name='sbpmt', reason='takes no sparse rows', loss=nan, seconds=nan))
-    >>> [one.name for one in candidates_for_sparse(candidates(True, "fast"))[0]]
-    ['forest', 'boosting', 'small_trees']
     """
     chosen: list[Candidate] = []
     left_out: list[LeftOut] = []
@@ -191,14 +172,7 @@ def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate],
 def candidates_for_targets(
     wanted: Sequence[Candidate], loss: Loss, target: F64
 ) -> tuple[list[Candidate], list[LeftOut]]:
-    """Candidates whose predictions are in the domain of the loss, and the others: means of targets may be outside.
-
-    >>> from committee.objectives.losses import Poisson
-    >>> wanted = of_loss(candidates(True, "fast"), Poisson(), "fast")
-    >>> chosen, left_out = candidates_for_targets(wanted, Poisson(), np.zeros(9))
-    >>> [one.name for one in chosen], left_out[0].reason
-    (['boosted_lines', 'small_trees'], 'may predict 0, and the poisson loss needs predictions in (0, inf)')
-    """
+    """Candidates whose predictions are in the domain of the loss, and the others: means of targets may be outside."""
     outside = target[~loss.mean_interval.holds(target)]
     if not outside.size:
         return list(wanted), []
@@ -231,11 +205,6 @@ class FitMemory:
 
     The estimates are fitted to measured peaks, mostly of one thread (docs/decisions.md), by rows, columns, classes and
     settings, with deep trees as large as noisy targets make them.
-
-    >>> memory = FitMemory(n=300_000, row=28 * 8.0, n_columns=28, n_scores=2, n_folds=3, n_trained=2e5, n_threads=1)
-    >>> chosen, left_out = memory.within(1e9, candidates(False, "best", 300_000))
-    >>> [one.parameters.get("max_samples") for one in chosen if one.name == "forest"] != [30_000]
-    True
     """
 
     n: int

@@ -40,12 +40,7 @@ _ORDER = ("boosting", "boosted_lines", "boosting_on_loss", "lines", "large_trees
 
 
 def by_gain_per_second(wanted: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates in the order of training under a time limit: boosting, lines, other trees, then the others.
-
-    >>> from committee.learners.blend.portfolio import candidates
-    >>> [one.name for one in by_gain_per_second(candidates(False, "best"))]
-    ['boosting', 'lines', 'large_trees', 'forest', 'random_thresholds', 'adaboost_trees', 'sbpmt']
-    """
+    """Candidates in the order of training under a time limit: boosting, lines, other trees, then the others."""
     last = [one.name for one in wanted if one.out_of_bag and one.name not in _ORDER]
     place = {name: k for k, name in enumerate(_ORDER)}
     return sorted(wanted, key=lambda one: (one.name in last, place.get(one.name, len(place))))
@@ -168,7 +163,6 @@ class TimePlan:
 
     @staticmethod
     def to_json(candidate: Candidate, chosen: Candidate | str) -> str:
-        """Encode a decision of `chosen`."""
         if isinstance(chosen, str):
             return json.dumps(chosen)
         names = [name for name in _PLANNED if chosen.parameters.get(name) != candidate.parameters.get(name)]

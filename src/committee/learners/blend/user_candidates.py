@@ -37,14 +37,6 @@ def named_estimators(candidates: Any) -> list[tuple[str, Any]]:
     """Estimators among the entries of `candidates`, with their names: the user's, or the class's in lower case.
 
     A pipeline is named after its last step. Equal names of classes are numbered.
-
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> neighbors = make_pipeline(StandardScaler(), KNeighborsClassifier())
-    >>> given = ["default", neighbors, KNeighborsClassifier(1), ("few", KNeighborsClassifier(3))]
-    >>> [name for name, _ in named_estimators(given)]
-    ['kneighborsclassifier-1', 'kneighborsclassifier-2', 'few']
     """
     entries = candidates if isinstance(candidates, list | tuple) else []
     entries = [one for one in entries if hasattr(_estimator(one), "get_params")]

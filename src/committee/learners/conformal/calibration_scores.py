@@ -77,12 +77,7 @@ def _text_hashes(rows: Iterable[Any]) -> U64:
 
 @dataclass(frozen=True, eq=False)
 class RowCategories:
-    """Categories in which scores are compared: the groups, the classes, or their combinations.
-
-    >>> apart = RowCategories(["a", "b"], ("no", "yes"), True)
-    >>> apart.numbers(["a", "b", "c"], np.array([1, 0, 0])).tolist(), apart.words(1)
-    ([1, 2, -1], "class 'yes' in group 'a'")
-    """
+    """Categories in which scores are compared: the groups, the classes, or their combinations."""
 
     groups: Sequence[Group]  # sorted; [None] without groups
     classes: Sequence[Any]  # [None] if classes are not compared separately
@@ -103,7 +98,6 @@ class RowCategories:
         return np.where(first < 0, -1, first * len(self.classes) + labels)
 
     def words(self, category: int) -> str:
-        """Return a description of a category for messages."""
         group, k = divmod(category, len(self.classes))
         of_class = [f"class {self.classes[k]!r}"] if len(self.classes) > 1 else []
         of_group = [group_words(self.groups[group])] if self.grouped else []
@@ -111,7 +105,6 @@ class RowCategories:
 
 
 def group_words(group: Group) -> str:
-    """Return a description of a group for messages."""
     return "a missing group" if group is None else f"group {group!r}"
 
 
@@ -197,14 +190,6 @@ class CalibrationScores:
 
     A row is covered at alpha if p > alpha, which is s <= q: q is the smallest score up to which there is a weight of
     (1 - alpha)(V + 1), without weights the ceil((1 - alpha)(n + 1))-th smallest, and infinite if there are fewer.
-
-    Examples
-    --------
-    >>> known = CalibrationScores.of(np.arange(1.0, 20.0), np.zeros(19, dtype=int), 1)
-    >>> known.thresholds(0.1).tolist(), known.thresholds(0.05).tolist(), known.thresholds(0.04).tolist()
-    ([18.0], [19.0], [inf])
-    >>> known.p_values(np.array([[18.0, 18.5]]), np.zeros((1, 2), dtype=int)).tolist()
-    [[0.15, 0.1]]
     """
 
     scores: F64  # (n,): category by category, ascending within each
@@ -223,7 +208,6 @@ class CalibrationScores:
 
     @property
     def n_categories(self) -> int:
-        """Number of categories C."""
         return len(self.start) - 1
 
     @property
@@ -246,7 +230,6 @@ class CalibrationScores:
         return np.flatnonzero(covering_rank(alpha, self.count) > self.count)
 
     def weight_below(self, scores: F64, category: Index) -> F64:
-        """Return the weight of the smaller scores in the category of each score; 0 in category -1."""
         found = np.zeros(scores.shape)
         for c in range(self.n_categories):
             first, last = self.start[c], self.start[c + 1]

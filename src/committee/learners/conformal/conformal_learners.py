@@ -435,12 +435,7 @@ def intervals(low: F64, high: F64, unit: F64 | float, threshold: F64) -> F64:
 
 
 def outward(end: F64, wide: F64) -> F64:
-    """Return `end + wide` plus a few units in the last place, so that rounding leaves a number at this distance inside.
-
-    >>> y, f = np.array([0.9]), np.array([0.2])
-    >>> bool((f + (y - f) >= y).all()), bool((outward(f, y - f) >= y).all())
-    (False, True)
-    """
+    """Return `end + wide` plus a few units in the last place, so that a number at this distance stays inside."""
     little = ROUNDED * np.maximum(np.abs(end), np.abs(wide))
     return np.asarray(end + wide + little)
 

@@ -65,7 +65,6 @@ class TrainingRows:
 
     @property
     def counted(self) -> NDArray[np.bool_]:
-        """Rows of positive weight."""
         return np.ones(len(self), dtype=bool) if self.weights is None else nonzero_weights(self.weights)
 
     def class_numbers(self, classes: NDArray[Any], *, all_known: bool) -> Index:
@@ -96,7 +95,6 @@ class TrainingRows:
         return fit_weighted(clone(estimator), part.X, part.y, inner_weights(part.weights), **given)
 
     def predictions_of(self, model: Any) -> F64:
-        """Return the predictions of a model for the rows."""
         return predictions_of(model, self.X, self.offset)
 
 
@@ -130,7 +128,6 @@ def predictions_of(model: Any, X: Any, offset: F64 | None = None) -> F64:
 
 
 def unfitted_copy(estimator: Any) -> Any:
-    """Return an unfitted copy of the parameter `estimator`."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise TypeError(f"estimator={estimator!r} is no estimator; give one that has fit and predict.")
     if getattr(estimator, "trained_parameters", ()) == ("ensemble",):
@@ -182,7 +179,6 @@ def committee_of(model: Any) -> Committee | RegressionCommittee | None:
 
 
 def as_committee(model: Any) -> Committee | RegressionCommittee:
-    """Return the committee of a model, or one of which the model is the only voter."""
     found = committee_of(model)
     if found is not None:
         return found
@@ -244,13 +240,7 @@ class OutOfBagVoters:
 
 
 def has_out_of_bag_rows(estimator: Any) -> bool:
-    """Return whether a fit of an estimator predicts its own rows by voters that have not seen them.
-
-    >>> from sklearn.ensemble import ExtraTreesRegressor
-    >>> from committee import AdaBoostClassifier, RandomForestClassifier
-    >>> [has_out_of_bag_rows(one) for one in (RandomForestClassifier(), AdaBoostClassifier(), ExtraTreesRegressor())]
-    [True, False, False]
-    """
+    """Return whether a fit of an estimator predicts its own rows by voters that have not seen them."""
     if isinstance(estimator, Blend | SBPMTClassifier):
         return True
     if not hasattr(estimator, "oob_score"):
@@ -427,12 +417,6 @@ def folds_of_rows(cv: Any, X: Any, y: NDArray[Any], labels: Index | None) -> NDA
     A number assigns rows to folds class by class, by their content and not by their order. Equal rows are in one fold,
     so that none is predicted by a fit that has seen its copy. A class whose rows are all equal is in no fold. Rows that
     cannot be read as a table are assigned by their order.
-
-    >>> X, y = np.array([[3.0], [1.0], [2.0], [5.0]]), np.array([0, 0, 0, 1])
-    >>> fold = folds_of_rows(2, X, y, y)
-    >>> other = np.array([2, 0, 1, 3])
-    >>> fold[3], bool((folds_of_rows(2, X[other], y[other], y[other]) == fold[other]).all())
-    (np.int64(-1), True)
     """
     if not isinstance(cv, Integral):
         return _folds_of_splitter(cv, y, labels)

@@ -20,13 +20,6 @@ def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
 
     `constraints` is a mapping of columns or array-like ``(p,)`` of -1 (never rises with the column), 1 (never falls)
     and 0 (free). Raises TypeError or ValueError if a column or direction is not valid.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from committee.data.table_schema import TableSchema
-    >>> directions({"age": 1}, TableSchema.learn(pl.DataFrame({"size": [1.0], "age": [2.0]}))).tolist()
-    [0, 1]
     """
     if constraints is None:
         return None
@@ -143,14 +136,6 @@ def interactions(constraints: Any, table: TableSchema) -> Interactions:
 
     Columns in no group are one more group, as in scikit-learn. Raises TypeError or ValueError if a group or column is
     not valid.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from committee.data.table_schema import TableSchema
-    >>> table = TableSchema.learn(pl.DataFrame({"size": [1.0], "age": [2.0], "height": [3.0]}))
-    >>> [group.tolist() for group in interactions([["size", "height"]], table).groups]
-    [[0, 2], [1]]
     """
     if isinstance(constraints, str):
         return Interactions({"no_interactions": 1, "pairwise": 2}[constraints])

@@ -296,7 +296,6 @@ class GradientRun(BoostingRun):
     # --- voters -----------------------------------------------------------------------------------------------------
 
     def committee(self, n_rounds: int) -> tuple[TreeVoters, F64]:
-        """Return the first rounds and their steps."""
         return self.voters(0, n_rounds), self.weights(0, n_rounds)
 
     def voters(self, first: int, end: int) -> TreeVoters:

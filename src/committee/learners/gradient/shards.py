@@ -269,8 +269,7 @@ class Shards(ABC):
             self.journal.append(call)
 
     @abstractmethod
-    def _replies(self, calls: Sequence[Call]) -> list[Any]:
-        """Make the calls, and return the result of each shard for the last one."""
+    def _replies(self, calls: Sequence[Call]) -> list[Any]: ...
 
     @abstractmethod
     def _sum(self, calls: Sequence[Call]) -> NDArray[Any]:

@@ -90,7 +90,6 @@ class Target:
         return replace(self._part(rows), w=w)
 
     def part(self, rows: slice) -> Self:
-        """Return the target of some rows, with their weights."""
         return replace(self._part(rows), w=None if self.w is None else self.w[rows])
 
     def _part(self, rows: slice | NDArray[np.integer]) -> Self:
@@ -345,7 +344,6 @@ class LossBoosting(Boosting):
 
     @property
     def _n_classes(self) -> int | None:
-        """Return the number of classes, or None if numbers are predicted."""
         return len(self.classes_) if isinstance(self, BaseClassifier) else None
 
     def _held_out_loss(self, run: Any, held_out: Rows | TargetRows) -> StagedLoss:

@@ -215,7 +215,6 @@ def results_of_trials(
 
 
 def table_of_trials(results: list[TrialResult]) -> dict[str, list[float]]:
-    """Return the columns of `trials_`."""
     gains = [one.gain_on(results[0]) for one in results]
     return {
         "max_leaf_nodes": [one.settings.max_leaf_nodes for one in results],

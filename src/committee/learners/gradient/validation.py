@@ -30,7 +30,6 @@ class PartedRows:
     held: Mask
 
     def training_target(self, loss: Loss) -> Target:
-        """Return the loss of the rows that are not held out."""
         return self._target(loss, ~self.held)[1]
 
     def held_target(self, loss: Loss) -> tuple[NDArray[np.int32], Target]:

@@ -198,7 +198,6 @@ class ClassRuns(BoostingRun, Generic[R]):
             run.keep(record)
 
     def voters(self, run: NDArray[np.intp], place: NDArray[np.intp]) -> Voters:
-        """Return voters of a committee, given for each the number of its run and its place in that."""
         found = [self.runs[k].voters[t] for k, t in zip(run.tolist(), place.tolist(), strict=True)]
         return self.pool.voters(found, None if len(self.runs) == 1 else run, self.n_classes)
 

@@ -49,7 +49,6 @@ class RowSearch:
 
     @cached_property
     def leaves(self) -> tuple[Index, ...]:
-        """Leaves of each tree, in `order`."""
         offset, leaf = self.cells.forest.offset, self.cells.forest.feature < 0
         return tuple(np.flatnonzero(leaf[offset[t] : offset[t + 1]]) + offset[t] for t in self.order.tolist())
 

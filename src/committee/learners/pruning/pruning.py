@@ -147,18 +147,6 @@ def vote_costs(ensembles: Mapping[str, Any], X: Any) -> pl.DataFrame:
     -------
     polars.DataFrame
         A row for each: `ensemble`, `voters`, `nodes`, `bytes` of the voters in memory, and `microseconds` a row.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from committee import LeafReweighter
-    >>> from committee.learners.pruning.pruning import vote_costs
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> forest = RandomForestClassifier(100, random_state=0).fit(X, y)
-    >>> table = vote_costs({"forest": forest, "small": LeafReweighter(forest).fit(X, y)}, X)
-    >>> bool(table["nodes"][1] <= 0.1 * table["nodes"][0])
-    True
     """
     require_package("polars", "the table of costs")
     import polars as pl

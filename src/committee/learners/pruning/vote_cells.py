@@ -56,7 +56,6 @@ class VoteCells:
         return cls(forest, tuple(columns), tuple(takes))
 
     def random_rows(self, n: int, rng: np.random.Generator) -> F64:
-        """Return rows of random cells, ``(n, p)``."""
         X = np.zeros((n, self.forest.n_features))
         for column in self.columns:
             X[:, column.feature] = column.values[rng.integers(len(column.values), size=n)]

@@ -85,7 +85,6 @@ class QuadBoostPath:
 
     @property
     def table(self) -> TableSchema:
-        """The columns of the training table."""
         return self.learner.table_
 
     @property

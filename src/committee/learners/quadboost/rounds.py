@@ -53,7 +53,6 @@ class WeightHistory:
         return self._n_rounds
 
     def add(self, voter: Index, weight: F64) -> None:
-        """Add one round that changed these weights."""
         self._append(voter, weight, np.array([len(voter)]))
 
     def add_rounds(self, voter: Index, weight: F64) -> None:

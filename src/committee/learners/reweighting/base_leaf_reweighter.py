@@ -310,7 +310,6 @@ class BaseLeafReweighter(TrainedEnsemble):
 
     @property
     def metric_name(self) -> str:
-        """Name of the `metric`, or of its function."""
         return metric_name(self.metric)
 
     def _limits(self, total: int) -> tuple[int, ...]:

@@ -154,7 +154,6 @@ class LeafPath(LossPath):
         return max(i for i, score in enumerate(sure) if max(sure) - score < min_gain or i == 0)
 
     def table(self) -> pl.DataFrame:
-        """Return the path as a table with a row for each step."""
         require_package("polars", "the table of a path")
         import polars as pl
 

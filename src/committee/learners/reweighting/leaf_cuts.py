@@ -70,7 +70,6 @@ class TreeNodes:
         return stands
 
     def n_left(self, split: Mask) -> int:
-        """Return the number of nodes that are left if only the nodes `split` ``(N,)`` stay split."""
         return int((self.stand_ins(split) == np.arange(len(self))).sum())
 
 
@@ -335,7 +334,6 @@ class LeafCutter:
 
     @classmethod
     def of(cls, forest: Forest, weights: F64, from_below: bool = False) -> LeafCutter:
-        """Return the cutter of trees with the weights ``(T,)``."""
         nodes = TreeNodes.of(forest)
         own, mass = node_votes(forest, nodes), leaf_weight(forest, nodes)
         weight = nodes.upwards(mass)

@@ -188,7 +188,6 @@ class LeafColumns:
     def means(
         self, leaf: NDArray[np.signedinteger], unseen: Mask | None, values: list[F64], n_threads: int = 1
     ) -> list[F64]:
-        """Return `mean` for several values."""
         places = self.places(leaf, None if unseen is None else ~unseen)
         count = self.n_trees if unseen is None else unseen.sum(axis=1)[:, None]
         return [places.scores(value, n_threads) / np.maximum(count, 1) for value in values]

@@ -315,12 +315,7 @@ def _centre_and_unit(y: F64, weight: F64) -> tuple[float, float]:
 
 
 def quantile_level(ensemble: Any) -> float | None:
-    """Return the quantile that a trained ensemble predicts by its parameters; `None` for means.
-
-    >>> from committee import GradientBoostingRegressor
-    >>> quantile_level(GradientBoostingRegressor(loss="quantile", quantile=0.9))
-    0.9
-    """
+    """Return the quantile that a trained ensemble predicts by its parameters; `None` for means."""
     known = getattr(ensemble, "quantile_", None)
     if isinstance(known, Real):
         return float(known)

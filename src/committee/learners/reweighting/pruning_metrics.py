@@ -374,12 +374,7 @@ def check_max_loss(max_loss: float, min_gain: float | None, on: str) -> None:
 
 
 def scorer_name(metric: Any) -> str | None:
-    """Return the name of the scikit-learn scorer that `metric` names, is, or calls; `None` for another metric.
-
-    >>> from sklearn.metrics import f1_score
-    >>> scorer_name(f1_score), scorer_name("roc_auc"), scorer_name(len)
-    ('f1', 'roc_auc', None)
-    """
+    """Return the name of the scikit-learn scorer that `metric` names, is, or calls; `None` for another metric."""
     if isinstance(metric, str):
         return metric if metric in get_scorer_names() else None
     parts = ("_score_func", "_sign", "_kwargs", "_response_method")

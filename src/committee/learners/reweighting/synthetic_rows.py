@@ -33,7 +33,6 @@ class SyntheticRows(NamedTuple):
     weight: F64  # (m,): weight of all rows that are equal to that one
 
     def below(self, matrix: Matrix) -> Matrix:
-        """Return the matrix with these rows appended."""
         if not isinstance(matrix, SparseMatrix):
             return np.concatenate([matrix, self.matrix])
         row, column = np.nonzero(self.matrix)

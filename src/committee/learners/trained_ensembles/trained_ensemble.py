@@ -95,7 +95,6 @@ class TrainedEnsemble(MetaEstimatorMixin, CommitteeEstimator):
 
     @property
     def trained(self) -> Any:
-        """The ensemble, unwrapped from a ``FrozenEstimator``."""
         return self.ensemble.estimator if isinstance(self.ensemble, FrozenEstimator) else self.ensemble
 
     @property
@@ -164,7 +163,6 @@ class TrainedEnsembleRegressor(TrainedEnsemble, BaseRegressor):
 
 
 def predicts_numbers(ensemble: Any) -> bool:
-    """Return whether an ensemble is a regressor."""
     committee = getattr(ensemble, "committee_", ensemble)
     if isinstance(committee, Committee | RegressionCommittee):
         return isinstance(committee, RegressionCommittee)
@@ -182,7 +180,6 @@ def trained_committee(ensemble: Any) -> Committee:
 
 
 def trained_regression(ensemble: Any) -> RegressionCommittee:
-    """Return the committee of a trained regressor with one output."""
     if isinstance(ensemble, Committee) or hasattr(ensemble, "classes_"):
         raise TypeError(f"ensemble is {ensemble!r}, which votes for classes; use LeafReweighter.")
     if isinstance(ensemble, CommitteeEstimator):

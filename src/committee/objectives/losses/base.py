@@ -267,7 +267,6 @@ def exp_with_tangent(x: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def checked_number(name: str, value: object, interval: Interval) -> float:
-    """Return `value` as a float if it is in the interval, else raise a ValueError."""
     number = as_float(name, value)
     if not interval.holds(number):
         raise ValueError(f"{name} is {number}; it must lie in {interval}.")

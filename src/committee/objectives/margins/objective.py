@@ -41,8 +41,7 @@ class Objective(NamedParameters, ABC):
     on_unseen_rows: ClassVar[bool] = False  # True if it is valid only on rows that the voters were not trained on
 
     @abstractmethod
-    def value(self, lines: MarginMatrix, weights: F64) -> float:
-        """Return the objective at given weights, ``(T,)``."""
+    def value(self, lines: MarginMatrix, weights: F64) -> float: ...
 
     @abstractmethod
     def solve(self, lines: MarginMatrix) -> Reweighting:
@@ -50,7 +49,6 @@ class Objective(NamedParameters, ABC):
 
 
 def check_share(name: str, value: float) -> None:
-    """Raise a ValueError if `value` is not in (0, 1]."""
     if not (is_finite_number(value) and 0.0 < value <= 1.0):
         raise ValueError(f"{name}={value!r} is not in (0, 1]; it is a share of the rows.")
 

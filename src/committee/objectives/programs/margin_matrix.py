@@ -79,12 +79,10 @@ class MarginMatrix:
 
     @property
     def n_voters(self) -> int:
-        """Number of voters T."""
         return int(self.matrix.shape[1])
 
     @property
     def n_rows(self) -> int:
-        """Number of rows n."""
         return len(self.first)
 
     def __len__(self) -> int:
@@ -92,7 +90,6 @@ class MarginMatrix:
 
     @property
     def lines_of_row(self) -> int:
-        """Number of lines of each row, K - 1."""
         return len(self.matrix) // len(self.first)
 
     @property

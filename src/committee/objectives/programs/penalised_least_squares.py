@@ -146,7 +146,6 @@ class CountedProducts:
         return (self.total - 2.0 * self.unit * self.apart) - self.mean[:, None] * self.mean
 
     def diagonal(self) -> F64:
-        """Return the diagonal of G, ``(N,)``."""
         return self.total - self.mean**2
 
 

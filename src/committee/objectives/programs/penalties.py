@@ -326,5 +326,4 @@ PENALTIES: dict[str, type[Penalty]] = {"l1": L1Penalty, "l2": L2Penalty, "linf":
 
 
 def penalty_class(name: str | None) -> type[Penalty]:
-    """Return the penalty class of a name, or `NoPenalty` for `None`."""
     return NoPenalty if name is None else PENALTIES[name]

@@ -232,7 +232,6 @@ def dual_program(lower: F64, upper: F64, cost: F64, total: float | None) -> Any:
 
 
 def scale_rows(S: NDArray[Any], scale: F64 | None) -> NDArray[Any]:
-    """Multiply votes by the scale of their rows."""
     return S if scale is None else S * scale[:, None]
 
 

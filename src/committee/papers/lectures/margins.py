@@ -257,7 +257,6 @@ def report(cells: Sequence[Cell], plan: LecturePlan, out: Path) -> list[Grid]:
 
 
 def grid(found: Sequence[MarginCurves], table: str) -> Grid:
-    """Return the table of margins and voting bounds."""
     voters = {STUMPS: "stumps", REFUSING: "abstaining", TREES: "trees"}
     body = []
     for c in found:

@@ -94,7 +94,6 @@ class BoostingMethod:
 
     @property
     def votes(self) -> bool:
-        """True for classification."""
         return self.task == "classes"
 
     def error(self, predicted: F64, y: F64) -> float:
@@ -282,7 +281,6 @@ FOREST: dict[str, Any] = {
 
 
 def forest_tasks(plan: LecturePlan, seed: int, _: Folder = None) -> list[Task]:
-    """Return the tasks of the forest, for each repeat."""
     return [
         Task({"name": f"forest: repeat {repeat}"}, partial(forest_cell, plan, seed, repeat))
         for repeat in range(plan.repeats)

@@ -72,7 +72,6 @@ TIE = 1e-9  # scores of at most this size are ties, as they differ from 0 by rou
 
 
 def variants(lines: MarginMatrix) -> dict[str, Objective]:
-    """Return the objectives of `VARIANTS` for given margins."""
     mean = float(lines.mean_votes() @ lines.own)
     made = (
         *(Rank(k=k) for k in POWERS),

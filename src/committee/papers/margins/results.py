@@ -67,7 +67,6 @@ class PublishedTable:
 
     @property
     def whole_rows(self) -> dict[str, PublishedRow]:
-        """Rows that hold errors."""
         return {title: row for title, row in self.rows.items() if title not in self.not_errors}
 
 
@@ -80,7 +79,6 @@ def source_data() -> list[SourceData]:
 
 
 def published() -> list[PublishedTable]:
-    """The document's Tables 2 to 11."""
     document = document_numbers("margins/tables.json")
     return [
         PublishedTable(
@@ -126,7 +124,6 @@ class MarginResults:
     asked: Ensembles = Ensembles()  # noqa: RUF009 - frozen
 
     def of_table(self, name: str, ensemble: str) -> list[Cell]:
-        """Return the cells of an ensemble on a table, one for each repeat."""
         return [self.cells[name, repeat, ensemble] for repeat in range(self.repeats)]
 
     def error(self, name: str, ensemble: str, objective: str | None = None) -> float:
@@ -159,7 +156,6 @@ class MarginResults:
         return NEITHER if not test.pvalue < LEVEL else HELPS if test.difference < 0.0 else HURTS
 
     def states(self, name: str, ensemble: str, objective: str) -> list[str]:
-        """Return the outcome of the objective in each repeat."""
         return [cell["objectives"][objective]["state"] for cell in self.of_table(name, ensemble)]
 
 
@@ -199,7 +195,6 @@ def document_name(ensemble: str) -> str:
 
 
 def table_of(ensemble: str, objective: str) -> PublishedTable | None:
-    """Return the document's table of an objective, or None."""
     theirs = document_name(ensemble)
     found = [table for table in published() if table.ensemble == theirs and objective in table.objectives]
     return found[0] if found else None

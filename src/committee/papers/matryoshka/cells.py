@@ -101,11 +101,9 @@ class NestingPlan:
     n_paths: int  # paths sampled for each row if the graph has too many to sum over
 
     def by_size(self) -> list[Setting]:
-        """Return all methods at each number of voters."""
         return [Setting(method, T, 0.0 if method == REFERENCE else SOFTNESS) for T in self.sizes for method in METHODS]
 
     def by_softness(self) -> list[Setting]:
-        """Return the probabilistic methods with each softness."""
         return [Setting(method, self.base, s) for method in PROBABILISTIC for s in self.softness]
 
     def by_draws(self) -> list[Setting]:
@@ -127,7 +125,6 @@ class NestingPlan:
         return list(dict.fromkeys([*usual, *self.by_choice(), *self.by_clock()]))
 
     def settings(self) -> list[Setting]:
-        """Return all distinct settings."""
         return list(dict.fromkeys([*self.by_size(), *self.by_softness(), *self.by_draws(), *self.of_growth()]))
 
 

@@ -43,7 +43,6 @@ PROMISED = ((BINARY, TREE), (ADABOOST, BINARY), (ADABOOST, TREE), (GREEDY, TREE)
 
 
 def grids(results: NestingResults) -> list[Grid]:
-    """Return all tables of the page."""
     of = (
         bounds_grid,
         bound_order_grid,

@@ -74,7 +74,6 @@ class NestingResults:
     plan: NestingPlan
 
     def of_table(self, table: str, setting: Setting) -> list[Cell]:
-        """Return the cells of a setting on a table, one for each repeat, or none."""
         keys = [(table, repeat, *setting.key) for repeat in range(self.repeats)]
         return [self.cells[key] for key in keys] if keys[0] in self.cells else []
 

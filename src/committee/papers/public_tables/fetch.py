@@ -62,7 +62,6 @@ def is_finished(table: "PublicTable", folder: Path) -> bool:
 
 
 def write_catalogue(folder: Path, known: "dict[str, PublicTable]") -> None:
-    """Write the catalogue of the known tables in the folder, if any."""
     import json
 
     from committee.files.writing import write_file

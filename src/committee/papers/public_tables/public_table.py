@@ -163,7 +163,6 @@ class PublicTable:
 
 @cache
 def public_tables() -> dict[str, PublicTable]:
-    """Return all public tables by name."""
     found = json.loads((files("committee.papers.public_tables") / "tables.json").read_text("utf-8"))
     repositories = {key: (name, commit) for key, (name, commit) in found["repositories"].items()}
     return {entry["name"]: _table(entry, repositories) for entry in found["tables"]}
@@ -286,7 +285,6 @@ class _NoWayDown(HTTPRedirectHandler):
 
 
 def open_https(address: str) -> AbstractContextManager[BufferedIOBase]:
-    """Open an https address for reading."""
     if not address.startswith("https://"):
         raise ValueError(f"{address} is not an https address")
     request = Request(address, headers={"User-Agent": "committee"})

@@ -77,8 +77,7 @@ class SearchedMethod(Protocol):
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
         """Return the hyperparameters of least error over the folds, and that error."""
 
-    def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        """Return a fitted classifier."""
+    def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any: ...
 
     def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
         """Return the error on other rows by value of the hyperparameter; empty if one run does not give all values."""

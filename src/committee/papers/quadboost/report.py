@@ -125,7 +125,6 @@ def duel(results: Sequence[TableResult], a: str, b: str, about: About = "these t
 
 
 def compared_methods(results: Sequence[TableResult], a: str, b: str) -> PairedComparison:
-    """Compare two methods of the run."""
     return compared(_errors(results, a, b), _alone(results, a, b).mean(axis=2))
 
 
@@ -140,7 +139,6 @@ def _alone(results: Sequence[TableResult], a: str, b: str) -> F64:
 def results_of(
     rows: Sequence[PublishedErrors], methods: Sequence[str], repeats: int, cells: Mapping[Key, Cell]
 ) -> list[TableResult]:
-    """Collect the cells of each table and method."""
     found = []
     for row in rows:
         own = {method: tuple(cells[row.name, repeat, method] for repeat in range(repeats)) for method in methods}
@@ -156,7 +154,6 @@ _SHORT = {L1: "L1", L2: "L2", LINF: "Linf", VANILLA: "vanilla", LPBOOST: "LPBoos
 
 
 def grids(results: Sequence[TableResult]) -> list[Grid]:
-    """Return all tables of the page."""
     of = [error_grid, rank_grid, pair_grid, claim_grid, stump_grid, choice_grid, seconds_grid]
     if ANEW_L2 in results[0].cells:
         of.insert(5, reweighting_grid)

@@ -176,7 +176,6 @@ def tasks(
 
 
 def described(settings: str, seed: int) -> dict[str, Any]:
-    """Return the settings that the cells depend on."""
     return {"rivals": True, **settings_of(settings, seed)}
 
 
@@ -238,7 +237,6 @@ class Contest:
 def results_of(
     rows: Sequence[PublishedAccuracies], methods: Sequence[str], cells: Iterable[Cell]
 ) -> list[TableOfMethods]:
-    """Collect the cells of each table and method."""
     right: dict[tuple[str, str], list[NDArray[np.bool_]]] = defaultdict(list)
     for cell in cells:
         right[cell["table"], cell["method"]].append(unpacked(cell["right"], cell["rows"]))
@@ -328,7 +326,6 @@ def _cut(column: pl.Series) -> pl.Series:
 
 
 def column_settings(settings: str, seed: int) -> dict[str, Any]:
-    """Return the settings that the cells depend on."""
     return {"study": "numeric", "parts": PARTS, **settings_of(settings, seed)}
 
 
@@ -339,7 +336,6 @@ ByColumns: TypeAlias = dict[str, TableOfMethods]
 def column_results(
     rows: Sequence[PublishedAccuracies], methods: Sequence[str], cells: Collection[Cell]
 ) -> list[ByColumns]:
-    """Collect the cells of each table by its columns."""
     found = []
     for row in rows:
         own = [cell for cell in cells if cell["table"] == row.name]

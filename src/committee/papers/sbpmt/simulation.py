@@ -68,7 +68,6 @@ def tasks(simulation: Simulation, repeats: int, seed: int) -> list[Task]:
 
 
 def settings_of(simulation: Simulation, seed: int) -> dict[str, Any]:
-    """Return the settings that the cells depend on."""
     rows = [simulation.training_rows, simulation.test_rows]
     described = {"figure": 2, "rows": rows, "most": simulation.most, "seed": seed, "q": NOISE}
     return described | SBPMTClassifier(**BENCHMARK).get_params()
@@ -185,7 +184,6 @@ class Growth:
     test_rows: int = 10_000
 
     def rounds(self, n: int, exponent: float) -> int:
-        """Return the rounds of boosting on n rows."""
         return ceil(float(n**exponent))
 
 
@@ -194,7 +192,6 @@ SMALL_GROWTH = Growth((100, 200), (0.0, 0.5), 500)
 
 
 def growth_tasks(growth: Growth, repeats: int, seed: int) -> list[Task]:
-    """Return the tasks of every number of rows and repeat."""
     return [
         Task({"n": n, "repeat": repeat}, partial(error_cell, growth, n, seed, repeat), f"n = {n}")
         for n in growth.rows
@@ -235,7 +232,6 @@ def growth_grid(errors: F64, growth: Growth) -> Grid:
 
 
 def growth_records(errors: F64, growth: Growth) -> Iterator[dict[str, object]]:
-    """Yield the errors as CSV records."""
     for n, of_size in zip(growth.rows, errors, strict=True):
         for exponent, runs in zip(growth.exponents, of_size.T, strict=True):
             yield {

@@ -126,7 +126,6 @@ def tasks(rows: Sequence[PublishedAccuracies], folder: Folder, settings: str, re
 
 
 def tables_of(rows: Sequence[PublishedAccuracies], folder: Folder) -> list[tuple[PublishedAccuracies, Table, str]]:
-    """Read the tables, each with its digest."""
     if folder is None:
         check_known_at_openml([row.name for row in rows])
     read = [(row, load_source_table(SOURCE_TABLES[row.name], folder)) for row in rows]
@@ -141,14 +140,12 @@ def folds_of(table: Table, repeats: int, seed: int) -> Iterator[tuple[dict[str, 
 
 
 def classifier(settings: str, seed: int | None) -> SBPMTClassifier:
-    """Return an unfitted classifier with named settings."""
     from committee.learners.bagging.sbpmt import SBPMTClassifier
 
     return SBPMTClassifier(**SETTINGS[settings], random_state=seed)
 
 
 def settings_of(settings: str, seed: int) -> dict[str, Any]:
-    """Return the settings that the cells depend on."""
     return {"settings": settings, "folds": FOLDS, "seed": seed, **classifier(settings, None).get_params()}
 
 
@@ -161,7 +158,6 @@ def fold_cell(table: Table, split: Split, model: SBPMTClassifier) -> Cell:
 
 
 def table_digest(table: Table) -> str:
-    """Return a digest of the contents of a table."""
     return digest_of(table.frame.write_csv().encode(), "\n".join(map(str, labels_of(table))).encode())
 
 
@@ -194,7 +190,6 @@ def grid(rows: Sequence[RebuiltRow], settings: str) -> Grid:
 
 
 def record(row: RebuiltRow, settings: str) -> dict[str, object]:
-    """Return a row as a CSV record."""
     (mean, sd), in_sds = row.published.accuracy[OURS], row.difference_in_sds
     _, *others = row.published.accuracy
     return {

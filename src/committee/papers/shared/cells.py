@@ -36,7 +36,6 @@ class Task:
 
     @property
     def code(self) -> str:
-        """Digest of the code that the cell depends on."""
         run = self.run
         while isinstance(run, partial):
             run = run.func
@@ -114,7 +113,6 @@ def journal_of(
 
 
 def timed(call: Callable[[], T]) -> tuple[T, float]:
-    """Return the result of a call and its seconds."""
     start = time.perf_counter()
     found = call()
     return found, time.perf_counter() - start

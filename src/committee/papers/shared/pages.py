@@ -127,7 +127,6 @@ def signs_text(signs: SignTest) -> str:
 
 
 def standard_error(values: Sequence[float] | F64) -> float:
-    """Return the standard error of a mean; 0 for a single value."""
     n = len(values)
     return float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else 0.0
 

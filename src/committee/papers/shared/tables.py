@@ -134,7 +134,6 @@ def check_rows(name: str, found: int, rows: int) -> None:
 
 
 def labels_of(table: Table) -> NDArray[Any]:
-    """Return the label of each row."""
     return table.labels.classes[table.labels.codes]
 
 

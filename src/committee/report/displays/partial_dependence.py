@@ -297,7 +297,6 @@ def _edges(grid: ColumnGrid) -> F64:
 
 
 def _output(found: Explanation, target: Any) -> tuple[int, str]:
-    """Number and name of the output that is named `target`."""
     if found.of_classes:
         labels = found.model.classes_.tolist()
         if target not in labels:

@@ -24,14 +24,6 @@ class Scale:
     """Scale from `low` to `high`, which lie at `begin` and `end` of a picture.
 
     Labels are in per cent if `percent`, ticks are integers if `whole`. Labels of `years` have no separators.
-
-    Examples
-    --------
-    >>> scale = Scale.over([0.1, 0.93])
-    >>> scale.ticks(5), [scale.text(tick) for tick in scale.ticks(5)]
-    ([0.2, 0.4, 0.6, 0.8], ['0.2', '0.4', '0.6', '0.8'])
-    >>> Scale(2.7, 14.0, log=True).ticks(6)
-    [3.0, 4.0, 6.0, 8.0, 10.0]
     """
 
     low: float
@@ -107,14 +99,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class TimeScale(Scale):
-    """Scale of dates or times in seconds, whose ticks are round in the format `form` of the column.
-
-    Examples
-    --------
-    >>> scale = TimeScale(0.0, 365.0 * SECONDS_PER_DAY, form="%Y-%m-%d")
-    >>> [scale.text(tick) for tick in scale.ticks(5)]
-    ['1970-01', '1970-04', '1970-07', '1970-10', '1971-01']
-    """
+    """Scale of dates or times in seconds, whose ticks are round in the format `form` of the column."""
 
     form: str = "%Y-%m-%d"
 
@@ -164,14 +149,7 @@ class TimeScale(Scale):
 
 @dataclass(frozen=True)
 class DatePartScale(Scale):
-    """Scale of months or weekdays, whose ticks are their names.
-
-    Examples
-    --------
-    >>> scale = DatePartScale(1.0, 7.0, part="weekday")
-    >>> [scale.text(tick) for tick in scale.ticks(4)]
-    ['Mon', 'Wed', 'Fri', 'Sun']
-    """
+    """Scale of months or weekdays, whose ticks are their names."""
 
     part: str = "month"
 

@@ -125,7 +125,6 @@ class NodeLists:
         self.left[node], self.right[node] = left, right
 
     def linked(self, threshold: F64, value: F64, gain: F64, codes: Mapping[int, Index]) -> LinkedTrees:
-        """Convert to arrays, with these thresholds and values."""
         return LinkedTrees(
             root=np.array(self.root, dtype=np.intp),
             feature=np.array(self.feature, dtype=np.intp),
@@ -160,7 +159,6 @@ class BoostedModel:
         return max(2, len(self.intercept))
 
     def weighted_voters(self) -> tuple[Forest | Rounds | LinearLeaves, F64, F64 | None]:
-        """Voters, their weights, and the intercept or None if it is 0."""
         voters = self.voters
         weights = np.full(len(voters), 1.0 / len(voters) if self.averaged else 1.0)
         return voters, weights, self.intercept if self.intercept.any() else None

@@ -258,7 +258,6 @@ def _member_shares(voters: MemberCommittees, weights: F64, data: F64, n_threads:
 
 
 def are_soft(trees: ModelForest) -> bool:
-    """True if each voter is one tree with probabilities."""
     return trees.soft and trees.trees_per_voter == 1
 
 

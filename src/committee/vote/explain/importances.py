@@ -91,7 +91,6 @@ def risk_decreases(
 
 
 def sums_by_column(row: NDArray[Any], column: NDArray[Any], values: F64, shape: tuple[int, int]) -> F64:
-    """Matrix of the sums of values by row and column."""
     place = np.broadcast_to(row * shape[1] + column, values.shape)
     return np.bincount(place.ravel(), values.ravel(), shape[0] * shape[1]).reshape(shape).astype(np.float64)
 

@@ -78,7 +78,6 @@ class Condition:
 
 
 def missing_condition(name: str, *, negated: bool = False) -> str:
-    """Condition that a value is missing (or not) as text."""
     return f"{name} is not missing" if negated else f"{name} is missing"
 
 

@@ -82,7 +82,6 @@ class ScoreTrees:
 
     @property
     def n_scores(self) -> int:
-        """Number of scores D."""
         return len(self.intercept)
 
     @property
@@ -129,7 +128,6 @@ class ScoreTrees:
 
     @property
     def categorical(self) -> NDArray[np.bool_]:
-        """Categorical splits, bool ``(N,)``."""
         return np.asarray(np.diff(self.forest.category_offset) > 0)
 
     @property
