@@ -179,7 +179,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     def _no_checkpoint(self, X: Any) -> str | None:
         """Reason why a fit cannot be resumed from a checkpoint; None if it can."""
         if self._most_tasks(X) == 0:
-            return f"a {type(self).__name__} is trained in one step"
+            return f"{type(self).__name__} is trained in one step"
         voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
         if voter is None or isinstance(voter, str):
             return None

@@ -145,8 +145,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
         "auto",
         """Values of leaves: a weight ("constant"), or a weight and a line along each number that the path to the leaf
         splits on ("linear"; docs/gradient-boosting.md). "auto": lines where numbers are predicted; constants for
-        classes, and where there can be no lines: for losses whose leaves are medians or quantiles, with a line search
-        or monotone constraints, and for sparse rows.""",
+        classes, and where there can be no lines: for losses whose leaves are medians or quantiles, with a line search,
+        `max_delta_step` or monotone constraints, and for sparse rows.""",
     )
     l0_counts: Literal["weights", "leaves"] = parameter(
         "weights", "`leaf_l0` is the price of weights that are not 0, or of leaves, zero or not (XGBoost's gamma)."
