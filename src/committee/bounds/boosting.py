@@ -22,6 +22,7 @@ def margin_product(errors: ArrayLike, theta: float = 0.0) -> Bound:
     the update of the row weights. For other weights see `exponential_loss`.
 
     Equation: margin-product (docs/theory.md).
+    Source: T. Qin, W.-M. Huang, Theorem 5; R. Schapire et al. (1998), Theorem 5.
 
     Parameters
     ----------
@@ -35,11 +36,6 @@ def margin_product(errors: ArrayLike, theta: float = 0.0) -> Bound:
     Bound
         Terms: ``rounds``, ``largest_factor``, ``sum_gamma_squared``, gamma_t = 1/2 - err_t, and ``exponential``,
         exp(-2 sum gamma_t^2), which the product is never above when theta is 0 (eq. 16).
-
-    References
-    ----------
-    T. Qin, W.-M. Huang, On subbagging boosted probit model trees, Theorem 5. R. Schapire, Y. Freund,
-    P. Bartlett, W. S. Lee (1998). Boosting the margin. Annals of Statistics 26, Theorem 5.
 
     Examples
     --------
@@ -77,6 +73,8 @@ def exponential_loss(errors: ArrayLike, alpha: ArrayLike, theta: float = 0.0) ->
     classes and at most the margin for more. With alpha_t = ln((1 - err_t) / err_t) this is Theorem 5. It also applies
     to the weights of SAMME, and to the half step of the SBPMT paper.
 
+    Sources: R. Schapire, Y. Singer (1999), Theorem 1; for the margins R. Schapire et al. (1998), Theorem 5.
+
     Parameters
     ----------
     errors : array-like (T,)
@@ -91,11 +89,6 @@ def exponential_loss(errors: ArrayLike, alpha: ArrayLike, theta: float = 0.0) ->
     Bound
         Terms: ``rounds``, ``largest_normaliser``, ``product_of_normalisers``, prod Z_t, and ``margin_factor``,
         exp(theta sum alpha_t / 2).
-
-    References
-    ----------
-    R. Schapire, Y. Singer (1999). Improved boosting algorithms using confidence-rated predictions. Machine
-    Learning 37, Theorem 1, and R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998), Theorem 5, for the margins.
 
     Examples
     --------
@@ -139,11 +132,10 @@ def boosting_vc(training_error: float, n_rows: int, n_rounds: int, vc_dimension:
 
     error <= training error + sqrt(32 (T ln(e n / T) + T d ln(e n / d) + ln(8 / delta)) / n).
 
-    The paper prints d ln(e m / d) without the T, and m for n in two places. T voters can split n rows in up
-    to (e n / d)^(d T) ways, and for each of these a weighted vote in up to (e n / T)^T: the formula has the sum of
-    their logarithms. The bound holds for any weights, so for any emphasis, and two classes.
+    It holds for any weights, so for any emphasis, and two classes. The paper's formula has misprints (docs/bounds.md).
 
     Equation: vc-bound (docs/theory.md).
+    Sources: T. Qin, W.-M. Huang, Theorem 4; R. Schapire, Y. Freund (2012), chapter 4.
 
     Parameters
     ----------
@@ -164,11 +156,6 @@ def boosting_vc(training_error: float, n_rows: int, n_rounds: int, vc_dimension:
         Terms: ``training_error``, ``penalty``, ``log_growth`` and ``rows_to_be_useful``, about how many rows lower the
         penalty to 1/2 with the same voters. With fewer rows than d or T, which the theorem does not cover, the growth
         is 2^n, and the bound vacuous.
-
-    References
-    ----------
-    T. Qin, W.-M. Huang, On subbagging boosted probit model trees, Theorem 4. R. Schapire, Y. Freund (2012).
-    Boosting: Foundations and Algorithms, chapter 4.
 
     Examples
     --------
@@ -205,9 +192,9 @@ def boosting_probit_risk(risks: ArrayLike, n_rows: int, vc_dimension: float, del
 
     A wrong row has -ln Phi(y f) >= ln 2, so that a tree's weighted error is at most its weighted risk over ln 2; the
     risk never rises from one boosting step in the leaves to the next. The bound holds for AdaBoost's own weights
-    (`emphasis="samme"`) and two classes. (Eq. 42 prints -ln(y G); it is -ln Phi(y G).)
+    (`emphasis="samme"`) and two classes.
 
-    Equation: probit-risk-bound (docs/theory.md).
+    Equation: probit-risk-bound (docs/theory.md). Source: T. Qin, W.-M. Huang, Theorem 6.
 
     Parameters
     ----------
@@ -229,10 +216,6 @@ def boosting_probit_risk(risks: ArrayLike, n_rows: int, vc_dimension: float, del
     ------
     ValueError
         If a risk is ln(2) / 2 or more, which the theorem does not cover, or another argument is out of its range.
-
-    References
-    ----------
-    T. Qin, W.-M. Huang, On subbagging boosted probit model trees, Theorem 6 and appendix E.
 
     Examples
     --------
@@ -275,9 +258,6 @@ def model_tree_vc_dimension(n_leaves: int, n_inputs: int, n_categories: ArrayLik
     - 1 splits divide n rows, times the ways in which L halfspaces do. A numeric column splits n rows in at most 2 (n +
     1) ways, as missing values may go to either side; a column of k categories in 2^(k + 1). S(n) is the sum over the
     columns; H(n) = (e n / (q + 1))^(q + 1) for scores of q inputs.
-
-    The paper adds the dimensions of trees and of halfspaces (proof of Theorem 2), as if a model tree were
-    one or the other; it is L halfspaces on the parts of a tree and shatters L (q + 1) rows.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ def massart(ln_size: float, n_rows: int) -> float:
 
     It holds for every sample, and so for the expected complexity too.
 
-    Equation: massart (docs/theory.md).
+    Equation: massart (docs/theory.md). Source: P. Massart (2000), Lemma 5.2.
 
     Parameters
     ----------
@@ -83,11 +83,6 @@ def massart(ln_size: float, n_rows: int) -> float:
         ln|B|, a voter and its opposite counted as two: ln(2 N) for N stumps of either sign.
     n_rows : int
         Rows n.
-
-    References
-    ----------
-    P. Massart (2000). Some applications of concentration inequalities to statistics. Annales de la Faculte des
-    Sciences de Toulouse 9, Lemma 5.2.
 
     Examples
     --------
@@ -105,6 +100,8 @@ def ensemble_complexity(complexity: float, n_voters: int, p: float = 1.0) -> flo
     The supremum over the weights is the q-norm of the voters' correlations with the signs, 1/p + 1/q = 1, largest if
     all T voters are the best one; so it is an equality if a voter may be taken more than once.
 
+    Source: L. Fortier-Dubois et al., Efficient learning of ensembles with QuadBoost, Lemma 1.
+
     Parameters
     ----------
     complexity : float
@@ -113,11 +110,6 @@ def ensemble_complexity(complexity: float, n_voters: int, p: float = 1.0) -> flo
         Voters T that vote.
     p : float, default=1.0
         Norm of the weights; 1 <= p <= inf.
-
-    References
-    ----------
-    L. Fortier-Dubois, F. Laviolette, M. Marchand, L.-E. Robitaille, J.-F. Roy. Efficient learning of ensembles with
-    QuadBoost, Lemma 1.
 
     Examples
     --------
@@ -139,6 +131,8 @@ def expected_complexity(empirical: float, n_rows: int, delta: float = 0.05) -> f
     One row more raises n R_S by a number between 0 and 1, and these numbers sum to at most n R_S: it is self-bounding,
     which gives the first term. The bounded differences give the second.
 
+    Source: S. Boucheron, G. Lugosi, P. Massart (2000).
+
     Parameters
     ----------
     empirical : float
@@ -147,11 +141,6 @@ def expected_complexity(empirical: float, n_rows: int, delta: float = 0.05) -> f
         Rows n.
     delta : float, default=0.05
         The bound fails with at most this probability.
-
-    References
-    ----------
-    S. Boucheron, G. Lugosi, P. Massart (2000). A sharp concentration inequality with applications. Random Structures
-    and Algorithms 16.
 
     Examples
     --------

@@ -30,6 +30,8 @@ def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
     itself can be smaller for all k. It does **not hold for weights chosen by means of these rows**, and so has no
     `weights`; the PAC-Bayesian bounds hold for such weights, too.
 
+    Sources: C. Clopper, E. Pearson (1934, Biometrika 26); J. Langford (2005), Theorem 3.3.
+
     Parameters
     ----------
     losses : VoterLosses
@@ -41,11 +43,6 @@ def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:
     -------
     Bound
         Terms: ``wrong`` (k), ``rows`` (n), ``error`` (k / n).
-
-    References
-    ----------
-    C. Clopper, E. Pearson (1934). The use of confidence or fiducial limits. Biometrika 26. J. Langford (2005). Tutorial
-    on practical prediction theory for classification. JMLR 6, Theorem 3.3.
 
     Examples
     --------
@@ -120,6 +117,8 @@ def unlabelled_margins(losses: VoterLosses, leads: ArrayLike, delta: float = 0.0
     for every theta in (0, 1]. E[W] is at most half the first-order bound at delta / 2. phi is between 1/2 and max(1, 1
     / (2 theta)); E[phi] is bounded by the inverse kl of its mean at delta / 40, for each of 20 thetas.
 
+    Source: M.-R. Amini et al. (2008), there for the error on the unlabelled rows themselves.
+
     Parameters
     ----------
     losses : VoterLosses
@@ -135,11 +134,6 @@ def unlabelled_margins(losses: VoterLosses, leads: ArrayLike, delta: float = 0.0
     Bound
         Terms: ``gibbs_bound`` (of E[W]), ``theta`` (the best), ``mean`` (of phi on the unlabelled rows), ``mean_bound``
         (of its expectation), ``unlabelled_rows`` (m). Vacuous from 1 - 1 / K on.
-
-    References
-    ----------
-    M.-R. Amini, N. Usunier, F. Laviolette (2008). A transductive bound for the voted classifier with an application to
-    semi-supervised learning. NIPS 21. There for the error on the unlabelled rows themselves; here for new ones.
 
     Examples
     --------

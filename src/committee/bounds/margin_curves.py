@@ -37,7 +37,7 @@ def voting(
     for some C without a value, so it compares committees and is **not a certificate**; `voting_certified` has explicit
     constants.
 
-    Equation: voting-bound (docs/theory.md).
+    Equation: voting-bound (docs/theory.md). Source: R. Schapire et al. (1998), Theorem 1.
 
     Parameters
     ----------
@@ -57,10 +57,6 @@ def voting(
     Bound
         Terms, at the best theta: ``theta``, ``nu_theta``, ``complexity`` and ``confidence`` (the two summands under the
         root), ``rows_to_be_useful`` (about how many rows with such margins lower the value to 1/2; inf if none do).
-
-    References
-    ----------
-    R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin. Annals of Statistics 26, Theorem 1.
 
     Examples
     --------
@@ -113,6 +109,9 @@ def voting_certified(
     not depend on the number of voters in the committee. Where it is vacuous its value is 1. The proof is on the page
     about bounds.
 
+    Sources: R. Schapire et al. (1998), Theorem 1 and section 2.4; J. Langford (2005) for the inverted Chernoff bound;
+    S. Floyd, M. Warmuth (1995) for `rows_per_voter`.
+
     Parameters
     ----------
     margins, eta, thetas
@@ -130,13 +129,6 @@ def voting_certified(
     Bound
         Terms, at the best theta and N: ``theta``, ``nu_theta``, ``drawn`` (N), ``tail`` (e), ``complexity`` (c),
         ``rows_to_be_useful`` as for `voting`.
-
-    References
-    ----------
-    R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin. Annals of Statistics 26, Theorem 1
-    and section 2.4 for more classes. J. Langford (2005). Tutorial on practical prediction theory for classification.
-    JMLR 6, for the inverted Chernoff bound. S. Floyd, M. Warmuth (1995). Sample compression, learnability, and the
-    Vapnik-Chervonenkis dimension. Machine Learning 21.
 
     Examples
     --------
@@ -182,7 +174,7 @@ def schapire_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05, *, 
     these are its terms before N is chosen. It holds for all weights, thetas and N at once. `voting_certified` proves
     more from the same draw and is nearly always smaller.
 
-    Equation: schapire-bound (docs/theory.md).
+    Equation: schapire-bound (docs/theory.md). Source: R. Schapire et al. (1998), Theorem 1.
 
     Parameters
     ----------
@@ -196,10 +188,6 @@ def schapire_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05, *, 
     Bound
         Terms, at the best theta and N: ``theta``, ``nu_theta``, ``drawn`` (N), ``tail`` (the second summand),
         ``complexity`` (the third).
-
-    References
-    ----------
-    R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin. Annals of Statistics 26, Theorem 1.
 
     Examples
     --------
@@ -236,7 +224,7 @@ def tight_margin(
     So it compares committees and is **not a certificate**; `voting_certified` has explicit constants. It needs d < 1:
     where the margin is too small for the rows the value is inf.
 
-    Equation: tight-margin-bound (docs/theory.md).
+    Equation: tight-margin-bound (docs/theory.md). Source: K. G. Larsen, N. Schalburg (2025), by a summary of the paper.
 
     Parameters
     ----------
@@ -252,11 +240,6 @@ def tight_margin(
     Bound
         Terms, at the best theta: ``theta``, ``nu_theta``, ``by_margin`` (d), ``confidence`` (l), ``rows_to_be_useful``
         as for `voting`.
-
-    References
-    ----------
-    K. G. Larsen, N. Schalburg (2025). Tight margin-based generalization bounds for voting classifiers over finite
-    hypothesis sets. arXiv:2511.20407. The form is that of a summary of the paper.
 
     Examples
     --------

@@ -30,7 +30,7 @@ def c_bound(margins: ArrayLike) -> Bound:
     with r the Gibbs risk and d the expected disagreement of two voters, if E[m] > 0 (Cantelli's inequality); else 1.
     It is a fact about the given rows; `c_bound_pac_bayes` is about new ones.
 
-    Equation: c-bound (docs/theory.md).
+    Equation: c-bound (docs/theory.md). Source: P. Germain et al. (2015), Theorem 11.
 
     Parameters
     ----------
@@ -41,12 +41,6 @@ def c_bound(margins: ArrayLike) -> Bound:
     -------
     Bound
         Terms: ``mean``, ``second_moment``, ``observed`` (the share itself).
-
-    References
-    ----------
-    P. Germain, A. Lacasse, F. Laviolette, M. Marchand, J.-F. Roy (2015). Risk bounds for the majority vote. JMLR 16,
-    Theorem 11. In W. Martinez, J. B. Gray, *On the current state of research in explaining ensemble performance using
-    margins*, eq. 6, the numerator lacks its square: a misprint.
 
     Examples
     --------
@@ -86,6 +80,8 @@ def c_bound_pac_bayes(
 
     Both hold for all weights at once.
 
+    Sources: P. Germain et al. (2015), PAC-Bounds 1 and 2; P. Viallard et al. (2021), Theorems 2 and 3.
+
     Parameters
     ----------
     losses, weights, delta
@@ -98,12 +94,6 @@ def c_bound_pac_bayes(
     Bound
         Terms: ``tandem_loss`` (e^), ``disagreement`` (d^), ``worst_gibbs`` and ``worst_disagreement`` (at the maximum),
         ``rows``, ``divergence``, ``complexity``. The value is 1 where a mean margin of 0 is possible.
-
-    References
-    ----------
-    P. Germain and others (2015), as for `c_bound`: PAC-Bounds 1 and 2. P. Viallard, P. Germain, A. Habrard, E. Morvant
-    (2021). Self-bounding majority vote learning algorithms by the direct minimization of a tight PAC-Bayesian C-bound.
-    ECML PKDD: Theorems 2 and 3.
 
     Examples
     --------
@@ -142,16 +132,16 @@ def c_bound_weights(
 ) -> F64:
     """Weights that minimise the joint C-bound over the simplex; `c_bound_pac_bayes` of them is a valid bound.
 
-    The bound is the largest 1 - (1 - 2 e - d)^2 / (1 - 2 d) among the (e, d) with kl((e^, d^), (e, d)) <= c. It is
-    concave in (e, d) and that set convex, so that the bound is concave in (e^, d^, c) too, and nowhere above its
-    tangent. Each round finds the worst (e, d) at the present weights, and lowers the tangent, whose slopes in c, e^ and
-    d^ are proportional to
+    The bound is concave in (e^, d^, c) (docs/bounds.md), so nowhere above its tangent. Each round finds the worst
+    (e, d) at the present weights, and lowers the tangent, whose slopes in c, e^ and d^ are proportional to
 
         1,    ln(e h / e^),    ln(d h / d^),    h = (1 - e^ - d^) / (1 - e - d),
 
     by exponentiated-gradient steps. One search starts at uniform weights, one at those of the least tandem bound. Of
     these, the ensemble's own and the weights after each round, those of the least bound are returned. Where the C-bound
     of all of them is 1 it has no slope, and the uniform weights are returned.
+
+    Source: P. Viallard et al. (2021), who minimise the same bound by gradient descent. The tangents are ours.
 
     Parameters
     ----------
@@ -162,11 +152,6 @@ def c_bound_weights(
     -------
     float64 array (T,)
         Not negative, summing to one.
-
-    References
-    ----------
-    P. Viallard and others (2021), as for `c_bound_pac_bayes`: the bound that is minimised, there by gradient descent
-    with a search for the worst (e, d) inside. The tangents are ours.
 
     Examples
     --------

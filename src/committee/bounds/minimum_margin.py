@@ -25,7 +25,7 @@ def breiman_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) -> B
 
     with theta_0 the smallest margin, where theta_0 > 4 sqrt(2 / |H|) and R <= 2 n. Arc-gv maximises theta_0.
 
-    Equation: breiman-bound (docs/theory.md).
+    Equation: breiman-bound (docs/theory.md). Source: L. Breiman (1999), Theorem 2.
 
     Parameters
     ----------
@@ -39,12 +39,6 @@ def breiman_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) -> B
     Bound
         Terms: ``smallest_margin``, ``R``, ``by_margin`` and ``by_class`` (the two summands). Where a condition is not
         met the value is inf, and a remark names the condition.
-
-    References
-    ----------
-    L. Breiman (1999). Prediction games and arcing algorithms. Neural Computation 11, Theorem 2. In W. Martinez, J. B.
-    Gray, *On the current state of research in explaining ensemble performance using margins*, Theorem 2, R has
-    n theta_0^2 within the logarithm: a misprint.
 
     Examples
     --------
@@ -93,6 +87,7 @@ def equilibrium_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) 
     equilibrium margin is found by how near to 1 the bounds are, and still describes the margins.
 
     Equation: equilibrium-margin (docs/theory.md).
+    Sources: L. Wang et al. (2011); W. Gao, Z.-H. Zhou (2013) for a bound by all margins at once.
 
     Parameters
     ----------
@@ -107,12 +102,6 @@ def equilibrium_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) 
     Bound
         Terms: ``equilibrium_margin``, ``share_below`` (q), ``complexity`` (u), ``by_class`` (the first summand). Where
         no margin is above 0 the value is inf, the equilibrium margin the largest, with a remark.
-
-    References
-    ----------
-    L. Wang, M. Sugiyama, Z. Jing, C. Yang, Z.-H. Zhou, J. Feng (2011). A refined margin analysis for boosting
-    algorithms via equilibrium margin. JMLR 12. W. Gao, Z.-H. Zhou (2013). On the doubt about margin explanation of
-    boosting. Artificial Intelligence 203, for a bound by all margins at once.
 
     Examples
     --------

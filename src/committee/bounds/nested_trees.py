@@ -98,6 +98,8 @@ def matryoshka(sizes: Sequence[int], edge: float) -> Bound:
 
     It holds where collected leaves keep their own votes; with their signs alone each C becomes sqrt(C (2 - C)).
 
+    Source: E. Grossmann, eqs. 10 and 11 and section 5.3.
+
     Parameters
     ----------
     sizes : sequence of int
@@ -110,10 +112,6 @@ def matryoshka(sizes: Sequence[int], edge: float) -> Bound:
     Bound
         Terms: ``rho``, ``n_voters`` (the product of the sizes), ``plain_tree`` (F of as many voters in one tree),
         ``adaboost``, and ``level 1``, ``level 2``, ...: the bounds from the inside outwards.
-
-    References
-    ----------
-    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, eqs. 10 and 11 and section 5.3.
 
     Examples
     --------

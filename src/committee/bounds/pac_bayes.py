@@ -27,6 +27,8 @@ def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: fl
     uniform. Out of bag each voter has its own number of rows n_t (`PacBayesKl`). The bound holds for all weights at
     once, also for weights computed from the same rows, as long as the voters were not.
 
+    Sources: J. Langford, J. Shawe-Taylor (2002, NIPS 15); S. Lorenzen, C. Igel, Y. Seldin (2019, Machine Learning 108).
+
     Parameters
     ----------
     losses : VoterLosses
@@ -41,11 +43,6 @@ def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: fl
     Bound
         Terms: ``gibbs_risk`` (g), ``gibbs_bound`` (half the value), ``rows`` (n), ``divergence`` (KL), ``complexity``
         (c). Vacuous from 1 - 1 / K on, the error of random guessing.
-
-    References
-    ----------
-    J. Langford, J. Shawe-Taylor (2002). PAC-Bayes and margins. NIPS 15. M. Seeger (2002), A. Maurer (2004) for kl.
-    S. S. Lorenzen, C. Igel, Y. Seldin (2019). On PAC-Bayesian bounds for random forests. Machine Learning 108.
 
     Examples
     --------
@@ -77,6 +74,8 @@ def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float =
     about a seventh of the rows after two bootstraps, so that `max_samples` below 1 lowers the bound. It holds for all
     weights at once.
 
+    Source: A. Masegosa et al. (2020, NeurIPS 33), Theorems 2 and 9. There n is the least n_tu; here the harmonic mean.
+
     Parameters
     ----------
     losses, weights, delta
@@ -87,11 +86,6 @@ def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float =
     Bound
         Terms: ``tandem_loss`` (e), ``tandem_bound``, ``rows`` (n), ``least_rows`` (of any pair), ``divergence``,
         ``complexity`` (c). Vacuous from 1 - 1 / K on.
-
-    References
-    ----------
-    A. Masegosa, S. S. Lorenzen, C. Igel, Y. Seldin (2020). Second order PAC-Bayesian bounds for the weighted majority
-    vote. NeurIPS 33, Theorems 2 and 9. There n is the least n_tu; here the harmonic mean, see `PacBayesKl`.
 
     Examples
     --------
@@ -165,6 +159,8 @@ def binomial(
     as b(w) >= 1/2 for w >= 1/2; c = (N KL(rho || pi) + ln(2 sqrt n G / delta)) / n with G the number of Ns tried. N = 1
     is the first-order bound. It needs the loss W of all voters on a row, which out-of-bag rows do not have.
 
+    Sources: A. Lacasse et al. (2010, ECML PKDD); V. Zantedeschi et al. (2021, NeurIPS 34), who compare it with others.
+
     Parameters
     ----------
     losses, weights, delta
@@ -182,12 +178,6 @@ def binomial(
     ------
     ValueError
         If the losses are out of bag or N is even, and as for `first_order`.
-
-    References
-    ----------
-    A. Lacasse, F. Laviolette, M. Marchand, F. Turgeon-Boutin (2010). Learning with randomized majority votes. ECML
-    PKDD. V. Zantedeschi, P. Viallard, E. Morvant, R. Emonet, A. Habrard, P. Germain, B. Guedj (2021). Learning
-    stochastic majority votes by minimizing a PAC-Bayes generalization bound. NeurIPS 34, which compares it with others.
 
     Examples
     --------

@@ -162,14 +162,10 @@ def subagging(
 
     The probability is over training samples, **at one point (x, y)**: p_sub is the probability that a
     classifier trained on m new rows is wrong there, and K = +1 where it is wrong, else -1, is the kernel whose
-    incomplete U-statistic the vote is. Give p_sub at several points to have the mean over them. (The paper
-    takes the mean error over points for p_sub. The point is then one more random argument that all M kernels
-    share, which the inequality does not cover, and it can fail: see docs/bounds.md.)
+    incomplete U-statistic the vote is. Give p_sub at several points to have the mean over them. With the mean error
+    over points for p_sub, as in the paper, it can fail (docs/bounds.md).
 
-    Eq. 14 prints sqrt(Q_B gamma) and Q_C^2; A <= Q_A^2, B <= Q_B^2, C <= Q_C in the inequality above give
-    Q_B sqrt(gamma) and Q_C.
-
-    Equation: subsample-vote (docs/theory.md).
+    Equation: subsample-vote (docs/theory.md). Sources: T. Qin, W.-M. Huang, Theorem 3 and appendix D; A. Maurer (2022).
 
     Parameters
     ----------
@@ -191,18 +187,6 @@ def subagging(
         Terms: means over the points where t > 0 of ``t``, and of the three parts of the denominator,
         ``single_rows`` (2 A sigma_1^2), ``pairs`` (B beta / 2) and ``range`` (the last); A, B, C; ``advised_draws``;
         ``share_beyond_bound``, the share of points where t <= 0. Vacuous where `majority` is smaller.
-
-    Notes
-    -----
-    Hoeffding's decomposition K = sum of v_S over sets S of rows, uncorrelated, gives the three limits:
-    Var K = 4 p (1 - p) >= m sigma_1^2; beta = 4 Var(sum over S that hold 1 and 2) <= 4 Var K; and with all but
-    the second row fixed, V_1 K is a function of that row within [-2, 2], of variance at most 4, and gamma twice
-    that. With beta and gamma unknown the bound is vacuous except for draws of a few rows.
-
-    References
-    ----------
-    T. Qin, W.-M. Huang, On subbagging boosted probit model trees, Theorem 3 and appendix D. A. Maurer (2022).
-    Exponential finite sample bounds for incomplete U-statistics.
 
     Examples
     --------

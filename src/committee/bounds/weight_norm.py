@@ -120,11 +120,6 @@ def ensemble_norm(
         four summands), ``norm`` (||alpha||_p), ``n_voters`` (T), ``rademacher`` (R), ``rows_to_be_useful``
         (about how many rows lower the value to 1/2, if R decreases as their root; inf if none do).
 
-    References
-    ----------
-    L. Fortier-Dubois, F. Laviolette, M. Marchand, L.-E. Robitaille, J.-F. Roy. Efficient learning of ensembles with
-    QuadBoost, Theorem 1.
-
     Examples
     --------
     >>> from committee.bounds import ensemble_norm

@@ -36,6 +36,7 @@ def partition(losses: VoterLosses, weights: ArrayLike | None = None, delta: floa
     their weights have too many sums, S is 1/2, and this is `binomial`, or out of bag `first_order`.
 
     Equation: partition-bound (docs/theory.md).
+    Source: B. Leblanc, P. Germain (2025), for one voter drawn by its weight; N drawn voters are ours.
 
     Parameters
     ----------
@@ -47,11 +48,6 @@ def partition(losses: VoterLosses, weights: ArrayLike | None = None, delta: floa
     Bound
         Terms: ``least_sum`` (S), ``factor`` (1 / S, or 1 / b(S)), ``drawn`` (N), ``risk`` (g or b^), ``divergence``,
         ``complexity``. Vacuous from 1 - 1 / K on.
-
-    References
-    ----------
-    B. Leblanc, P. Germain (2025). A framework for bounding deterministic risk with PAC-Bayes: applications to majority
-    votes. arXiv:2510.25569, for one voter drawn by its weight, as in its authors' program; N drawn voters are ours.
 
     Examples
     --------

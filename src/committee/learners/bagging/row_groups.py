@@ -15,6 +15,7 @@ from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.row_sampling import copied_rows, warn_of_copies
+from committee.learners.base.shared_parameters import with_fit_parameters
 
 if TYPE_CHECKING:
     from committee.files.journal import Checkpoint
@@ -31,6 +32,17 @@ class GroupedRows(CommitteeEstimator):
     )
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @with_fit_parameters(
+        "X",
+        "y",
+        "sample_weight",
+        "groups",
+        "checkpoint",
+        groups="""Groups of rows, such as places or patients, or the name of their column. Voters draw whole groups, of
+        which `max_samples` is a number or share, so that out-of-bag predictions and temperatures are those of new
+        groups. None: voters draw rows; if many are copies of others, as after resampling, equal rows are a group.""",
+        warns=", or many rows are copies of others",
+    )
     def fit(
         self,
         X: Any,
@@ -40,39 +52,7 @@ class GroupedRows(CommitteeEstimator):
         groups: ArrayLike | str | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Train on rows. A fit that fails leaves the estimator unchanged.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,) or str
-            Class labels, numbers to predict, or the name of their column; ``(n, q)`` for several targets.
-        sample_weight : array-like (n,) or str, default=None
-            Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
-            with a mean of at most 10 count repeated rows; of others only the ratios matter.
-        groups : array-like (n,) or str, default=None
-            Groups of rows, such as places or patients, or the name of their column. Voters draw whole groups, of which
-            `max_samples` is a number or share, so that out-of-bag predictions and temperatures are those of new groups.
-            None: voters draw rows; if many are copies of others, as after resampling, equal rows are a group.
-        checkpoint : path or Checkpoint, default=None
-            File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If rows, targets or groups are invalid, parameters contradict each other or the rows, or the checkpoint is
-            damaged or of another fit.
-
-        Warns
-        -----
-        UserWarning
-            If `y` holds one class only, which is then predicted everywhere, or many rows are copies of others.
-        """
+        """Train on rows. A fit that fails leaves the estimator unchanged."""
         with self._one_fit(X, y, sample_weight, checkpoint, groups=groups) as (tasks, rows):
             tasks.begin()
             tasks.end(self._constant(rows) or self._train(rows, tasks))

@@ -19,7 +19,7 @@ from committee.data.rows import nonzero_weights
 from committee.learners.base.early_stopping import EarlyStopping, ValidationSet
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks, Fitted
-from committee.learners.base.shared_parameters import EarlyStoppingParameters
+from committee.learners.base.shared_parameters import EarlyStoppingParameters, with_fit_parameters
 
 if TYPE_CHECKING:
     import os
@@ -71,6 +71,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     """True if `tol` ends the training of a subclass, in place of being the least improvement on held-out rows."""
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @with_fit_parameters("X", "y", "sample_weight", "X_val, y_val", "sample_weight_val", "groups", "checkpoint")
     def fit(
         self,
         X: Any,
@@ -83,43 +84,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         groups: ArrayLike | str | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Run the rounds. A fit that fails leaves the estimator unchanged.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,) or str
-            Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets. A text names the
-            column of `X` that holds them.
-        sample_weight : array-like (n,) or str, default=None
-            Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
-            with a mean of at most 10 count repeated rows; of others only the ratios matter.
-        X_val, y_val : table and labels or numbers, default=None
-            Held-out rows for early stopping and calibration. Without early stopping, their loss is recorded.
-        sample_weight_val : array-like or str, default=None
-            Weights of the rows of `X_val`, or the name of their column there. None: all weigh the same.
-        groups : array-like (n,) or str, default=None
-            Groups of the training rows, such as patients, or the name of their column. Rows of a group are held out
-            together: by early stopping, for calibration, and in trials of the learning rate.
-        checkpoint : path or Checkpoint, default=None
-            File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If rows or targets are invalid, parameters contradict each other or the rows, or the checkpoint is damaged
-            or of another fit.
-
-        Warns
-        -----
-        UserWarning
-            If `y` holds one class only, which is then predicted everywhere.
-        """
+        """Run the rounds. A fit that fails leaves the estimator unchanged."""
         return self._fit(X, y, sample_weight, checkpoint, ValidationSet(X_val, y_val, sample_weight_val), groups)
 
     def _fit(

@@ -43,6 +43,7 @@ from committee.data.table_schema import TableSchema
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.fitted_learner import FittedLearner
 from committee.learners.base.parameters import Parameter
+from committee.learners.base.shared_parameters import with_fit_parameters
 from committee.learners.base.stored_learner import CallbackSupportMixin, StoredLearner
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         return False
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @with_fit_parameters("X", "y", "sample_weight", "checkpoint")
     def fit(
         self,
         X: Any,
@@ -78,36 +80,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         *,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Train on rows. A fit that fails leaves the estimator unchanged.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,) or str
-            Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets. A text names the
-            column of `X` that holds them.
-        sample_weight : array-like (n,) or str, default=None
-            Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
-            with a mean of at most 10 count repeated rows; of others only the ratios matter.
-        checkpoint : path or Checkpoint, default=None
-            File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If rows or targets are invalid, parameters contradict each other or the rows, or the checkpoint is damaged
-            or of another fit.
-
-        Warns
-        -----
-        UserWarning
-            If `y` holds one class only, which is then predicted everywhere.
-        """
+        """Train on rows. A fit that fails leaves the estimator unchanged."""
         with self._one_fit(X, y, sample_weight, checkpoint) as (tasks, rows):
             tasks.begin()
             tasks.end(self._constant(rows) or self._train(rows, tasks))

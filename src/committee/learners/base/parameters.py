@@ -89,7 +89,7 @@ class Parameter:
         head = f"{name} : {self.type_words or _type_words(self.annotation)}"
         if self.default is not _NO_DEFAULT:
             head += f", default={_literal(self.default)}"
-        return _entry(head, self.text)
+        return docstring_entry(head, self.text)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Attribute:
     type_words: str
 
     def entry(self, name: str) -> str:
-        return _entry(f"{name} : {self.type_words}", self.text)
+        return docstring_entry(f"{name} : {self.type_words}", self.text)
 
 
 def parameter(default: T, text: str, *constraints: Any, type_words: str | None = None, after: str | None = None) -> T:
@@ -230,7 +230,8 @@ def _documented(doc: str, parameters: dict[str, Parameter], attributes: dict[str
     )
 
 
-def _entry(head: str, text: str) -> str:
+def docstring_entry(head: str, text: str) -> str:
+    """Return a parameter or attribute of a numpydoc section: its name and type, and below its text in lines."""
     return "\n    ".join([head, *textwrap.wrap(text, 112, break_on_hyphens=False, break_long_words=False)])
 
 

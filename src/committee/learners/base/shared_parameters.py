@@ -1,10 +1,12 @@
-"""Parameters that several learners have: default, constraint and wording of each are written once, here.
+"""Parameters that several learners have, and those of their `fit`: each is written once, here.
 
 A learner gives its own default where it differs, and the few words that differ.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -18,6 +20,7 @@ from committee.learners.base.parameters import (
     FRACTION,
     NOT_NEGATIVE,
     SHARE_NOT_COUNT,
+    docstring_entry,
     fitted,
     parameter,
     with_parameters,
@@ -356,3 +359,87 @@ class EarlyStoppingParameters:
         "Number of rounds that early stopping has kept, the last of which is the best; None if it was off.",
         "int or None",
     )
+
+
+# --- fit -------------------------------------------------------------------------------------------------------------
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+_BY_ROW = "array-like (n,) or str, default=None"
+
+FIT_PARAMETERS = {
+    "X": ("table or array-like (n, p)", "Training rows; NaN is a value of its own."),
+    "y": (
+        "array-like (n,) or str",
+        """Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets. A text names the column
+        of `X` that holds them.""",
+    ),
+    "sample_weight": (
+        _BY_ROW,
+        """Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
+        with a mean of at most 10 count repeated rows; of others only the ratios matter.""",
+    ),
+    "X_val, y_val": (
+        "table and labels or numbers, default=None",
+        "Held-out rows for early stopping and calibration. Without early stopping, their loss is only recorded.",
+    ),
+    "sample_weight_val": (
+        "array-like or str, default=None",
+        "Weights of the rows of `X_val`, or the name of their column there. None: all weigh the same.",
+    ),
+    "groups": (
+        _BY_ROW,
+        """Groups of the training rows, such as patients, or the name of their column. Rows of a group are held out
+        together: by early stopping, for calibration, and in trials of the learning rate.""",
+    ),
+    "offset": (
+        "array-like (n,) or (n, D) or str, default=None",
+        """Known part of each row's score, which the rounds add to: the logarithm of an exposure, for losses with a log
+        link, or the score of another model. ``(n, D)`` if rows have D > 1 scores, as with more than two classes; a text
+        names their column. The model does not keep it: give it to `predict` too, which else adds nothing.""",
+    ),
+    "offset_val": (
+        "array-like or str, default=None",
+        "Offsets of the rows of `X_val`, or the name of their column there.",
+    ),
+    "checkpoint": (
+        "path or Checkpoint, default=None",
+        "File from which the same fit resumes if it is killed; see `committee.Checkpoint`.",
+    ),
+}
+"""Type and text of each parameter."""
+
+_OUTCOME = """
+
+Returns
+-------
+self
+
+Raises
+------
+ValueError
+    If rows or targets are invalid, parameters contradict each other or the rows, or the checkpoint is damaged or of
+    another fit.
+
+Warns
+-----
+UserWarning
+    If `y` holds one class only, which is then predicted everywhere{warns}."""
+
+
+def with_fit_parameters(*names: str, warns: str = "", **texts: str) -> Callable[[Fit], Fit]:
+    """Decorate `fit`: add these parameters to its docstring, and what it returns, raises and warns of.
+
+    `texts` replace those of some parameters; `warns` ends the text of the warning.
+    """
+
+    def documented(fit: Fit) -> Fit:
+        entries = (
+            docstring_entry(f"{name} : {kind}", " ".join(texts.get(name, text).split()))
+            for name, (kind, text) in ((name, FIT_PARAMETERS[name]) for name in names)
+        )
+        summary = inspect.cleandoc(fit.__doc__ or "")
+        fit.__doc__ = "\n".join([f"{summary}\n\nParameters\n----------", *entries]) + _OUTCOME.format(warns=warns)
+        return fit
+
+    return documented

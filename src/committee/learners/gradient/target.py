@@ -22,6 +22,7 @@ from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss, ValidationSet
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.predictors import BaseClassifier
+from committee.learners.base.shared_parameters import FIT_PARAMETERS, with_fit_parameters
 from committee.learners.gradient.leaf_values import add_lines
 from committee.objectives.losses import Loss, LossChoice, write_gradients
 from committee.vote.committee import Committee, RegressionCommittee
@@ -264,6 +265,7 @@ class LossBoosting(Boosting):
     loss: LossChoice = required("Loss that is boosted.", str, Loss, callable)
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @with_fit_parameters(*FIT_PARAMETERS)
     def fit(
         self,
         X: Any,
@@ -278,50 +280,7 @@ class LossBoosting(Boosting):
         offset_val: ArrayLike | str | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Run the rounds. A fit that fails leaves the estimator unchanged.
-
-        Parameters
-        ----------
-        X : table or array-like (n, p)
-            Training rows; NaN is a value of its own.
-        y : array-like (n,) or str
-            Class labels, or numbers to predict; ``(n, q)`` if the learner takes several targets. A text names the
-            column of `X` that holds them.
-        sample_weight : array-like (n,) or str, default=None
-            Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
-            with a mean of at most 10 count repeated rows; of others only the ratios matter.
-        X_val, y_val : table and labels or numbers, default=None
-            Held-out rows for early stopping; without early stopping, their loss is only recorded.
-        sample_weight_val : array-like or str, default=None
-            Weights of the rows of `X_val`, or the name of their column there. None: all weigh the same.
-        groups : array-like (n,) or str, default=None
-            Groups of the training rows, such as patients, or the name of their column. Rows of a group are held out
-            together: by early stopping, for calibration, and in trials of the learning rate.
-        offset : array-like (n,) or (n, D) or str, default=None
-            Known part of each row's score, which the rounds add to: the logarithm of an exposure, for losses with a
-            log link, or the score of another model. ``(n, D)`` if rows have D > 1 scores, as with more than two
-            classes; a text names their column. The model does not keep it: give it to `predict` too, which else adds
-            nothing.
-        offset_val : array-like or str, default=None
-            Offsets of the rows of `X_val`, or the name of their column there.
-        checkpoint : path or Checkpoint, default=None
-            File from which the same fit resumes if it is killed; see `committee.Checkpoint`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If rows, targets or offsets are invalid, parameters contradict each other or the rows, or the checkpoint is
-            damaged or of another fit.
-
-        Warns
-        -----
-        UserWarning
-            If `y` holds one class only, which is then predicted everywhere.
-        """
+        """Run the rounds. A fit that fails leaves the estimator unchanged."""
         if offset_val is not None and X_val is None:
             raise ValueError("offset_val is of the rows of X_val, which are missing; give X_val and y_val.")
         if isinstance(offset_val, str):
