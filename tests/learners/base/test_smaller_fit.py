@@ -1,11 +1,11 @@
-"""Temperatures of AdaBoost: those of a smaller fit, corrected by what the training rows of both fits tell."""
+"""Temperatures of AdaBoost and LPBoost: those of a smaller fit, corrected by the training rows of both fits."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss
 
-from committee import AdaBoostClassifier
+from committee import AdaBoostClassifier, LPBoostClassifier
 from committee.data.rows import Rows
 from committee.learners.base import smaller_fit
 from committee.learners.base.calibration import HeldOutEvidence
@@ -71,7 +71,10 @@ def test_few_rows_have_folds_and_many_a_sample(monkeypatch):
     assert 200 < n < 300 and rounds == 50
 
 
-@pytest.mark.parametrize("model", [AdaBoostClassifier(40), AdaBoostClassifier(40, vote="confidence", max_depth=2)])
+@pytest.mark.parametrize(
+    "model",
+    [AdaBoostClassifier(40), AdaBoostClassifier(40, vote="confidence", max_depth=2), LPBoostClassifier()],
+)
 def test_as_good_as_the_best_temperature(model):
     ratios = []
     for seed in range(3):

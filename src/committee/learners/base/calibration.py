@@ -75,9 +75,9 @@ class CalibratedClassifier(BaseClassifier):
         """Temperature scaling of the probabilities, with the least log loss on rows that the voters were not trained
         on; predicted classes stay. The rows are those out of bag, or else `X_val` or those held out by early
         stopping, or else rows of up to five folds, each predicted by a fit on the others, until there are 100 of them,
-        which costs 0.8 to 4 further fits. AdaBoost on 400 rows or more: half of the rows, or of a sample, predicted by
-        a fit of fewer rounds on the other half, which costs 0.05 to 0.4 further fits. None, False: the votes as they
-        are.""",
+        which costs 0.8 to 4 further fits. AdaBoost and LPBoost on 400 rows or more: half of the rows, or of a sample,
+        predicted by a fit of fewer rounds on the other half, which costs 0.05 to 0.4 further fits. None, False: the
+        votes as they are.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
     )

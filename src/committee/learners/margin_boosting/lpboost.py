@@ -19,26 +19,28 @@ from committee.data.rows import Rows, nonzero_sample_weights
 from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import run_rounds
-from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
+from committee.learners.base.smaller_fit import BoostedCalibration
 from committee.learners.base.user_voter import voter_template
 from committee.learners.margin_boosting.margin_boosting import ClassRuns, VotingRun
 from committee.learners.pools.dictionaries import (
     DICTIONARIES,
     DistinctPool,
     DistinctRows,
+    StumpPool,
     classifiers_on,
     dictionary_parameter,
 )
 from committee.learners.pools.pool import Candidate, Pool
+from committee.objectives.margins.many_rows import MANY_ROWS, ManyRows
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, SoftMarginLP, SoftMarginSolution
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Truncated
 
 
 @with_parameters
-class LPBoostClassifier(CalibratedClassifier):
+class LPBoostClassifier(BoostedCalibration):
     """The vote with the largest soft margin, by linear programming and column generation.
 
     Of all weighted votes over a dictionary of voters h_j this one has
@@ -67,7 +69,8 @@ class LPBoostClassifier(CalibratedClassifier):
     Notes
     -----
     The soft margin has one maximum, but several votes may reach it. Which of them is found follows the order of the
-    categories' names, in which voters and rows join the program; other names give the same `soft_margin_`.
+    categories' names, in which voters and rows join the program; other names give the same `soft_margin_`. From 2,000
+    different rows on the rounding of sums, which differs between kinds of processors, may decide, too.
 
     References
     ----------
@@ -187,7 +190,11 @@ class LPRun(VotingRun):
     def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
         super().__init__(model, pool, rows, positive, count)
         self.tol: float = model.tol
-        self.program: SoftMarginLP = SoftMarginLP(rows.weights, model.nu)
+        n_stumps = len(pool.dictionary) if isinstance(pool, StumpPool) else self.most + 1
+        many = len(rows.weights) >= MANY_ROWS and n_stumps <= self.most
+        program = ManyRows if many else SoftMarginLP
+        self.program: SoftMarginLP | ManyRows = program(rows.weights, model.nu)
+        self._doubles = many and 2 * n_stumps <= self.most  # all may join, and rounds of many voters are fewer
         self._known: set[Hashable] = set()
         self._bound = np.inf
         # the first row weights are feasible for any nu, so that their largest edge is a bound
@@ -205,7 +212,8 @@ class LPRun(VotingRun):
         self.least_edge: float = self.solution.bound + self.tol
 
     def _search(self, least: float) -> list[Candidate]:
-        most = max(1, min(VOTERS_AT_ONCE, self.most - len(self.voters)))
+        at_once = max(VOTERS_AT_ONCE, len(self.voters)) if self._doubles else VOTERS_AT_ONCE
+        most = max(1, min(at_once, self.most - len(self.voters)))
         self._sum, self._n_weights = self._sum + self._u, self._n_weights + 1
         centre = self._sum / self._n_weights
         largest, found = self.pool.largest(self._u * self.y, centre * self.y, least, most, self._known)

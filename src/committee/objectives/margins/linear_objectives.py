@@ -75,7 +75,7 @@ class SoftMargin(Objective):
 
     def solve(self, lines: MarginMatrix) -> Reweighting:
         if lines.lines_of_row > 1:
-            of_rows = soft_margin_of_rows(lines, self.nu)
+            of_rows, _ = soft_margin_of_rows(lines, self.nu)
             return Reweighting.of(of_rows, of_rows.value, self.value(lines, lines.own))
         solved = soft_margin(lines.matrix, self.nu, lines.line_weight, scale=lines.scale)
         weights = clip_to_simplex(solved.weights)

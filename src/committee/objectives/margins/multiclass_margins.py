@@ -46,10 +46,10 @@ class _HeldLines:
         self.places = np.append(self.places, places)
         self._waiting.flat[places] = False
 
-    def edges(self, u: F64) -> F64:
+    def of_all(self, u: F64) -> F64:
         every = self._fixed.copy()
         every[self.places] = u
-        return self.lines.dots(every)
+        return every
 
     def lower(self, weights: F64, tol: float, rho: float = np.inf) -> Index:
         # the least line of each held row below rho, if it is lower than its held lines by more than `tol`
@@ -94,7 +94,8 @@ class _ActiveRows(_HeldLines):
         full = self._full
         wrong[full] = np.maximum(margins[full] - rho, values.flat[self._least[full]] - margins[full])
         wrong[self._held] = -np.inf
-        rows: Index = np.argsort(-wrong, kind="stable")[: ROWS_AT_ONCE * self.lines.n_voters]
+        most = max(ROWS_AT_ONCE * self.lines.n_voters, int(np.count_nonzero(self._held)))
+        rows: Index = np.argsort(-wrong, kind="stable")[:most]
         violated: Index = rows[wrong[rows] > tol]
         return violated
 
@@ -114,20 +115,22 @@ class _ActiveRows(_HeldLines):
         return near
 
 
-def soft_margin_of_rows(lines: MarginMatrix, nu: float, tol: float = 1e-9) -> LinearSolution:
+def soft_margin_of_rows(
+    lines: MarginMatrix, nu: float, near: F64 | None = None, tol: float = 1e-9
+) -> tuple[LinearSolution, F64]:
     """Maximise the mean of the lowest margins that have a share nu of the rows' weight.
 
     With row weights r and c_i = r_i / nu, one slack for each row and one constraint for each of its lines l,
 
         max  rho - sum_i c_i xi_i   s.t.  (S w)_il >= rho - xi_i,  sum w = 1,  w, xi >= 0,
 
-    whose dual is `MulticlassDual` with sum_l u_il <= c_i and sum u = 1. The program starts with the voters of an
-    interior point and the rows whose margins there are near rho. Each round adds voters whose edge exceeds beta, rows
-    on the other side of rho than assumed, and lines that are lower than the held ones of their rows. ``z`` of the
-    solution is rho.
+    whose dual is `MulticlassDual` with sum_l u_il <= c_i and sum u = 1. The program starts with the voters of the
+    weights `near` (T,), by default those of an interior point, and the rows whose margins there are near rho. Each
+    round adds voters whose edge exceeds beta, rows on the other side of rho than assumed, and lines that are lower than
+    the held ones of their rows. ``z`` of the solution is rho. Returned with the dual solution u of all lines, ``(r,)``.
     """
     cap = lines.row_weight / nu
-    active = _ActiveRows(lines, cap, _weights_near_the_best(lines, cap))
+    active = _ActiveRows(lines, cap, _weights_near_the_best(lines, cap) if near is None else near)
     limits = np.zeros(lines.n_rows)
     program = MulticlassDual(limits, cap, limits, active.total, active.rows)
     order: Index = np.empty(0, dtype=np.intp)
@@ -147,7 +150,8 @@ def soft_margin_of_rows(lines: MarginMatrix, nu: float, tol: float = 1e-9) -> Li
         weights = np.zeros(lines.n_voters)
         weights[order], u = program.solve()
         rounds += 1
-        edges = active.edges(u)
+        every = active.of_all(u)
+        edges = lines.dots(every)
         bound, limit = float(edges.max()), float(edges[order].max()) + tol
         edges[order] = -np.inf
         voters = np.argsort(-edges, kind="stable")[:VOTERS_AT_ONCE]
@@ -155,7 +159,8 @@ def soft_margin_of_rows(lines: MarginMatrix, nu: float, tol: float = 1e-9) -> Li
         rows, lower = active.violated(weights, program.level, tol), active.lower(weights, tol, program.level)
         if not len(voters) and not len(rows) and not len(lower):
             rho, value = lowest_mean(lines.margins(weights), cap)
-            return LinearSolution(weights, rho, value, bound, 0.0, "Optimal", len(active.places), rounds)
+            found = LinearSolution(weights, rho, value, bound, 0.0, "Optimal", len(active.places), rounds)
+            return found, every
 
 
 def _weights_near_the_best(lines: MarginMatrix, cap: F64) -> F64:
@@ -190,7 +195,7 @@ def sum_of_margins(
     while True:
         weights, u = program.solve()
         rounds += 1
-        most = float(held.edges(u).max()) - float(bound @ (program.of_rows(u) - emphasis))
+        most = float(lines.dots(held.of_all(u)).max()) - float(bound @ (program.of_rows(u) - emphasis))
         lower = held.lower(weights, tol)
         if not len(lower) or most <= enough:
             margins = lines.margins(weights)

@@ -67,12 +67,17 @@ class _System:
         q, D = at.room / at.xi, self.d.sum(axis=1)
         self.of_row = q + D
         lines = M.reshape(n, L, -1)
-        share = (self.d / D[:, None]).astype(np.float32)
-        mean = np.einsum("il,ilt->it", share, lines)
-        apart = ((lines - mean[:, None, :]) * np.sqrt(self.d).astype(np.float32)[:, :, None]).reshape(n * L, -1)
-        mean *= np.sqrt(D * q / self.of_row).astype(np.float32)[:, None]
-        K = (apart.T @ apart).astype(np.float64) + (mean.T @ mean).astype(np.float64)
         T = len(at.w)
+        K = np.zeros((T + 1, T + 1))
+        if L > 1:
+            share = (self.d / D[:, None]).astype(np.float32)
+            mean = np.einsum("il,ilt->it", share, lines)
+            apart = ((lines - mean[:, None, :]) * np.sqrt(self.d).astype(np.float32)[:, :, None]).reshape(n * L, -1)
+            K += apart.T @ apart
+        else:
+            mean = M.copy()
+        mean *= np.sqrt(D * q / self.of_row).astype(np.float32)[:, None]
+        K += mean.T @ mean
         K[np.arange(T), np.arange(T)] += at.short / at.w
         K[np.arange(T + 1), np.arange(T + 1)] *= 1.0 + 1e-6  # above the rounding of single precision
         self._factor = cho_factor(K)
