@@ -39,9 +39,9 @@ class BlendParameters:
         None,
         """Held-out rows of the members: a number of folds, or one of scikit-learn's splitters whose test sets share no
         row. With a splitter, or `groups` in `fit`, every member is trained on folds, as out-of-bag rows ignore groups
-        and time. None: 8 folds below 10,000 rows, 3 of 5 below 100,000, then 2 of 10; others with "fast" or "best". Folds
-        hold whole groups if `groups` are given (`GroupKFold`, for classes `StratifiedGroupKFold`), else rows are dealt
-        to them by their contents.""",
+        and time. None: 8 folds below 10,000 rows, 3 of 5 below 100,000, then 2 of 10; others with "fast" or "best".
+        Folds hold whole groups if `groups` are given (`GroupKFold`, for classes `StratifiedGroupKFold`), else rows are
+        dealt to them by their contents.""",
         "cv_object",
         type_words="int, splitter, iterable of splits or None",
     )
