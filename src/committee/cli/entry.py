@@ -18,7 +18,6 @@ DEFERRED = frozenset({"pandas", "scipy.stats"})
 
 
 def main() -> None:
-    """Run the command line."""
     try:
         if missing := [package for package in NEEDED if find_spec(package) is None]:
             if sys.argv[1:] == ["--version"]:

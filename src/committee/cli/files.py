@@ -234,13 +234,7 @@ def _arrow_writer(file: BinaryIO, *, parquet: bool) -> Iterator[Callable[[pl.Dat
 
 
 def reads_in_chunks(data: Sequence[Path], memory_limit: str | None = None, scratch: Path | None = None) -> bool:
-    """Return whether tables are read in chunks: several files, a folder, a pattern, or if an option requires it.
-
-    Examples
-    --------
-    >>> [reads_in_chunks([Path(name) for name in names]) for names in (["a.csv"], ["a.csv", "b.csv"], ["*.csv"])]
-    [False, True, True]
-    """
+    """Return whether tables are read in chunks: several files, a folder, a pattern, or if an option requires it."""
     if len(data) > 1 or scratch is not None or (memory_limit is not None and _can_be_chunked(data[0])):
         return True
     return data[0].is_dir() or (has_magic(str(data[0])) and not data[0].exists())
@@ -258,13 +252,7 @@ def _can_be_chunked(file: Path) -> bool:
 
 
 def name_of_data(data: Sequence[Path]) -> str:
-    """Return the name of the first file without its folder, and the number of the others.
-
-    Examples
-    --------
-    >>> name_of_data([Path("here/a.csv")]), name_of_data([Path("a.csv"), Path("b.csv"), Path("c.csv")])
-    ('a.csv', 'a.csv and 2 more')
-    """
+    """Return the name of the first file without its folder, and the number of the others."""
     first = data[0].name or data[0].resolve().name
     return first if len(data) == 1 else f"{first} and {len(data) - 1:,} more"
 

@@ -86,7 +86,6 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # characters that the encoding lacks must not end a command
             stream.reconfigure(errors="backslashreplace")

@@ -131,7 +131,6 @@ class UnknownCategories:
 
 
 def note_unknown_categories(learner: Any, X: Any) -> None:
-    """Print notes on the categories of rows that a model has not learned."""
     unknown = UnknownCategories(learner)
     unknown.add(X)
     print_notes(unknown.notes())

@@ -141,7 +141,6 @@ class TableOptions:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Columns to leave out."""
         return split_names(self.drop)
 
 
@@ -193,13 +192,7 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def split_names(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Split ``--drop a,b --drop c`` into names; an empty value is the column without a name.
-
-    Examples
-    --------
-    >>> split_names(["a,b", "c"]), split_names([""]), split_names(None)
-    (('a', 'b', 'c'), ('',), ())
-    """
+    """Split ``--drop a,b --drop c`` into names; an empty value is the column without a name."""
     found: list[str] = []
     for value in values or ():
         names = [name.strip() for name in value.split(",")]
@@ -240,13 +233,7 @@ def set_parameters(learner: Any, name: str, settings: Sequence[str]) -> None:
 
 
 def parameters_of_models(settings: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return values by the names of model and parameter from texts ``MODEL:NAME=VALUE``; a model name may hold colons.
-
-    Examples
-    --------
-    >>> parameters_of_models(["scikit-learn:random_forest:n_estimators=50"])
-    {'scikit-learn:random_forest': {'n_estimators': 50}}
-    """
+    """Return values by model and parameter from texts ``MODEL:NAME=VALUE``; a model name may hold colons."""
     found: dict[str, dict[str, Any]] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -258,13 +245,7 @@ def parameters_of_models(settings: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def parameter_value(text: str) -> Any:
-    """Return the value of a parameter: a Python literal, true, false, none, a learner by its name, or else the text.
-
-    Examples
-    --------
-    >>> parameter_value("3"), parameter_value("mean"), parameter_value("tree"), parameter_value("true")
-    (3, 'mean', TreeVoter(), True)
-    """
+    """Return the value of a parameter: a Python literal, true, false, none, a learner by its name, or else the text."""
     import ast
 
     from committee import model as new_model

@@ -87,7 +87,6 @@ class PruneOptions:
     )
 
     def check(self) -> None:
-        """Refuse unknown or invalid values."""
         check_choice("--level", self.level, LEVELS)
         check_choice("--objective", self.objective, OBJECTIVES)
         check_choice("--on", self.on, ("oob", "validation", "train"))

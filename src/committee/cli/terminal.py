@@ -116,7 +116,6 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def info(text: str) -> None:
-    """Print one line on stderr."""
     console(stderr=True).print(printable(text), soft_wrap=True)
 
 

@@ -60,7 +60,6 @@ class RowNumbers:
                 raise ValueError(f"{option} {name!r} is not a column; {suggest_names(name, pieces.columns or ())}")
 
     def read(self, pieces: Pieces) -> dict[str, NDArray[np.float64]]:
-        """Read the columns of all rows, each (n,), by name."""
         import polars as pl
 
         if not self.names:

@@ -73,7 +73,6 @@ class TrainingTable:
 
     @property
     def paths(self) -> list[Path]:
-        """Files that are read in chunks."""
         return [] if self.files is None else [path for path, *_ in self.files.states]
 
     @property
@@ -83,13 +82,7 @@ class TrainingTable:
 
 
 def part_of(rows: int, n: int) -> str:
-    """Return text for the first `rows` of `n` rows.
-
-    Examples
-    --------
-    >>> part_of(10_000, 25_000), part_of(150, 150)
-    (' of the first 10,000 rows', '')
-    """
+    """Return text for the first `rows` of `n` rows."""
     return "" if rows == n else f" of the first {rows:,} rows"
 
 

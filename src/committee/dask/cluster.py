@@ -157,7 +157,6 @@ class Cluster:
             )
 
     def refuse_closed(self) -> None:
-        """Raise `ClusterError` if the client is disconnected."""
         if self.client.status != "running":
             raise ClusterError(
                 f"{self.name} is lost: its client is {self.client.status}. Connect to a running one, and fit again."
@@ -222,12 +221,10 @@ class Cluster:
         return future
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Submit a task; arguments may be futures."""
         future: Future[T] = self.client.submit(function, *arguments, pure=False)
         return future
 
     def fetched(self, future: Future[Any]) -> Any:
-        """Wait for the result of a task."""
         try:
             return self.wait_for(future.result)
         except (CancelledError, CommClosedError) as error:
@@ -236,7 +233,6 @@ class Cluster:
             ) from error
 
     def forget(self, futures: Sequence[Future[Any]]) -> None:
-        """Cancel tasks and release objects."""
         if futures and self.client.status == "running":
             self._try(self.client._cancel, futures)
 

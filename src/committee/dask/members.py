@@ -50,7 +50,6 @@ class SharedObjects:
         self._number = {id(part): number for number, part in enumerate(self.objects)}
 
     def task(self, jobs: Sequence[Job]) -> bytes:
-        """Pickle jobs without the shared objects."""
         put = self._put
         calls = [
             (put(f), tuple(map(put, given)), {name: put(value) for name, value in named.items()})

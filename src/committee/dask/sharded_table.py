@@ -80,7 +80,6 @@ def scan_partitions(
     categorical_features: Any,
     max_bins: int,
 ) -> TableSummary:
-    """Scan partitions on the workers and merge the results."""
     first, row, looks = 0, 0, []
     for number, (part, n) in enumerate(zip(parts, sizes, strict=True)):
         keep = None if counted is None else counted[row : row + n]

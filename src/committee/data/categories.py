@@ -151,5 +151,4 @@ def reject_infinity(values: NDArray[np.float64], name: str) -> None:
 
 
 def infinity_message(name: str, row: int) -> str:
-    """Return the error message for an infinite cell."""
     return f"column {name!r} holds infinity at row {row}; replace it or mark it missing (NaN)"

@@ -177,7 +177,6 @@ def non_time_cells(column: pl.Series) -> pl.Series:
 
 
 def kind_of_format(form: str) -> TimeKind:
-    """Return the kind of the columns with a format of dates, times or durations."""
     if form == DURATION_FORMAT:
         return "duration"
     return "date" if "%Y" in form else "time of day"

@@ -133,7 +133,6 @@ def refuse_identifier(n_classes: int, n_rows: float, what: str) -> None:
 
 
 def encode_classes(y: Labels) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the sorted classes and the class number of each row ``(n,)``."""
     if isinstance(y, CodedText):
         return y.counted()
     if y.dtype.kind in "biu" and len(y):

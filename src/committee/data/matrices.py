@@ -232,7 +232,6 @@ def overflows_float(value: Any) -> bool:
 
 
 def overflow_message(name: str, row: int) -> str:
-    """Return the error message for a cell that `overflows_float`."""
     return f"column {name!r} holds a number of more than 300 digits at row {row}; scale it or mark it missing (NaN)"
 
 

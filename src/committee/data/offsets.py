@@ -50,11 +50,6 @@ def checked_offset(offset: Any, n_rows: int, name: str = "offset") -> F64:
     ------
     ValueError
         If it has another shape, or holds other than finite numbers.
-
-    Examples
-    --------
-    >>> checked_offset([[0.5], [1.0]], 2).tolist()
-    [0.5, 1.0]
     """
     try:
         numbers = np.asarray(offset, dtype=np.float64)

@@ -108,8 +108,7 @@ class WeightedRows:
 
     @property
     @abstractmethod
-    def statistic(self) -> ClassTarget | NumberTarget:
-        """Target in the form that `target_statistics` takes."""
+    def statistic(self) -> ClassTarget | NumberTarget: ...
 
     def with_numbers(self, table: TableSchema) -> tuple[Self, TableSchema]:
         """Replace high-cardinality categories by target statistics of these rows; return rows and schema."""

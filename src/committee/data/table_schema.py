@@ -342,7 +342,6 @@ class TableSchema:
         return encoded
 
     def encode_column(self, cells: F64, j: int, all_known: bool = False) -> F64:
-        """Encode column ``j`` of a table of numbers, ``(n,)``."""
         categories, values, name = self.categories[j], self._values[j], self.column(j)
         if categories is None:
             return cells

@@ -74,11 +74,7 @@ _VALUES = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\d,.]*\d|\d")
 
 
 def merge_alike(notes: Iterable[str], least: int = 3) -> list[str]:
-    """Merge `least` or more notes on columns that differ only in names, values and numbers into the first of them.
-
-    >>> merge_alike([f"column {name!r} has 2 cells" for name in "abc"])
-    ["column 'a' has 2 cells; and similarly for the columns 'b', 'c'"]
-    """
+    """Merge `least` or more notes on columns that differ only in names, values and numbers into the first of them."""
     alike: dict[str, list[str]] = {}
     for note in dict.fromkeys(notes):
         alike.setdefault(_template(note) if _OF_COLUMN.match(note) else note, []).append(note)

@@ -28,11 +28,7 @@ _TWO_MORE = 1000
 
 
 def header_bytes(document: Document) -> int:
-    """Bytes of a part of a document in the header of a file, where quotes and backslashes are escaped.
-
-    >>> header_bytes({"name": "é"})
-    22
-    """
+    """Bytes of a part of a document in the header of a file, where quotes and backslashes are escaped."""
     text = json.dumps(document, separators=(",", ":"))
     return len(text) + text.count('"') + text.count("\\")
 
@@ -136,7 +132,6 @@ class Header:
 
     @property
     def width(self) -> int:
-        """Number of columns of the matrix that the voters take."""
         return self.n_features if self.table is None else self.table.n_features
 
     def to_document(self) -> Document:

@@ -60,7 +60,6 @@ def describe_part(part: object, kinds: Mapping[str, str], tensors: Tensors) -> D
 
 
 def rebuild_part(document: Document, kinds: Mapping[str, str], tensors: Tensors, what: str) -> Any:
-    """Rebuild a part from its document; errors call it `what`."""
     kind = field(document, "kind", str)
     if kind not in kinds:
         raise ValueError(f"{what} are of kind {kind!r}; the kind must be one of {', '.join(map(repr, kinds))}")
@@ -96,7 +95,6 @@ def check_learner(thing: object) -> None:
 
 
 def describe_learners(learners: Iterable[Any], tensors: Tensors) -> list[Document]:
-    """Return the documents of fitted learners, each with arrays under its number."""
     documents = []
     for number, learner in enumerate(learners):
         check_learner(learner)
@@ -124,7 +122,6 @@ def describe_model(model: Any, tensors: Tensors) -> Document:
 
 
 def rebuild_model(document: Document, tensors: Tensors) -> Any:
-    """Rebuild the learner or committee of `describe_model`."""
     name = field(document, "class", str)
     kind = resolve_name(COMMITTEES[name]) if name in COMMITTEES else learner_class(name, tensors.depth)
     model = kind.from_document(document, tensors)

@@ -203,7 +203,6 @@ class Served:
         self.predict_fn: Asked = predict_fn
 
     def predict(self, model_input: Any, params: Any = None) -> Any:
-        """Call `predict_fn` of the model."""
         return getattr(self.model, self.predict_fn)(model_input)
 
     def get_raw_model(self) -> Any:

@@ -65,7 +65,6 @@ def reject_derived(table: TableSchema | None) -> None:
 
 
 def encoded_columns(columns: Mapping[int, Value], table: TableSchema) -> Rows:
-    """Encode one value ``(n, 1)`` per column, text or numbers."""
     reject_derived(table)
     parts = [_encoded(columns[j], table, j) for j in range(table.n_features)]
     return Rows(joined(parts), table.n_categories)

@@ -141,7 +141,6 @@ class Evaluation:
         return baseline_comment(self._values)
 
     def brief(self, *, with_baseline: bool = True) -> str:
-        """Return the main figures in a line."""
         values = self._values
         if "accuracy" in values:
             baseline = ""

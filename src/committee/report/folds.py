@@ -128,13 +128,7 @@ def stratified_folds(codes: Rows, folds: int, repeats: int, seed: int) -> list[S
 
 
 def time_splits(time: F64, folds: int, name: str = "time") -> list[Split]:
-    """Return folds in the order of time (n,); rows of equal times are on one side of a cut.
-
-    Examples
-    --------
-    >>> [(train.tolist(), test.tolist()) for train, test in time_splits(np.array([3.0, 1.0, 1.0, 2.0]), 2)]
-    [([1, 2], [3]), ([1, 2, 3], [0])]
-    """
+    """Return folds in the order of time (n,); rows of equal times are on one side of a cut."""
     order = np.argsort(time, kind="stable")
     starts = np.flatnonzero(np.diff(time[order])) + 1  # of a new time
     for n in range(min(folds, len(starts)), 0, -1):

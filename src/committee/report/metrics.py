@@ -395,9 +395,6 @@ def default_metrics(counts: Collection[float], folds: int, *, at_random: bool = 
     """Return the default metrics for classes of `counts` rows: accuracy, preceded by others if a class is rare.
 
     ROC AUC needs both classes in every fold, which only stratified `folds` (`at_random`) of enough rows have.
-
-    >>> default_metrics([60, 40], 5), default_metrics([95, 5], 5), default_metrics([95, 3, 2], 2)
-    (('accuracy',), ('roc_auc', 'log_loss', 'accuracy'), ('log_loss', 'accuracy'))
     """
     if min(counts) * len(counts) >= RARE * sum(counts):
         return ("accuracy",)

@@ -358,7 +358,6 @@ def _versions() -> list[tuple[str, str]]:
 
 
 def limits(found: Explanation) -> list[tuple[str, str]]:
-    """Limits of the model and of its metrics, each with its subject."""
     model, rows = found.model, list[tuple[str, str]]()
     if hasattr(model, "classes_"):
         rows.append(("classes", "Every row gets one of the classes above, even a row unlike all of them."))

@@ -165,21 +165,11 @@ class Committee(WeightedVotes):
         """Return class probabilities ``(n, K)``; parameters and errors are those of `decision_function`.
 
         Rows sum to 1. The first largest entry of a row is the predicted class.
-
-        Examples
-        --------
-        ``committee.predict_proba(X).max(axis=1)`` are the probabilities of the predicted classes.
         """
         return self._probability(self._tally(self.encode(X), n_threads, offset), self.total_weight)
 
     def probability_of(self, votes: Scores) -> Scores:
-        """Return class probabilities ``(n, K)`` of weighted sums of votes ``(n, D)`` without the intercept.
-
-        Examples
-        --------
-        ``committee.probability_of(committee.voters.tally(data, committee.weights))`` is ``predict_proba`` of encoded
-        rows.
-        """
+        """Return class probabilities ``(n, K)`` of weighted sums of votes ``(n, D)`` without the intercept."""
         return self._probability(self._settled(votes), self.total_weight)
 
     def answer_of(self, data: Any, n_threads: int = 1) -> Scores:
@@ -197,10 +187,6 @@ class Committee(WeightedVotes):
             Two classes: ``(n, T)``, int8 in {-1, 0, +1} for label voters (0 abstains), signed float64 for score voters,
             so that F = F_0 + H w. More classes: class indices int16 ``(n, T)`` (-1 abstains) or scores float64 ``(n, T,
             K)``.
-
-        Examples
-        --------
-        ``(committee.votes(X) == 0).mean(axis=0)`` is the abstention rate of each voter (two classes).
         """
         data = self.encode(X)
         if self.n_classes != 2:
@@ -252,10 +238,6 @@ class Committee(WeightedVotes):
         ----------
         .. [1] R. Schapire, Y. Freund, P. Bartlett, W. S. Lee (1998). Boosting the margin: a new explanation for the
            effectiveness of voting methods. Annals of Statistics 26(5).
-
-        Examples
-        --------
-        ``np.mean(committee.margins(X, y) <= 0.1)`` is the share of rows with a margin of at most 0.1.
         """
         truth = self.class_indices(y)
         F = self._scores(self._tally(self.encode(X), n_threads))
@@ -276,10 +258,6 @@ class Committee(WeightedVotes):
         """Yield the class probabilities ``(n, K)`` of the first 1, 2, ..., T voters; each is evaluated once.
 
         Parameters and errors are those of `decision_function`.
-
-        Examples
-        --------
-        ``[log_loss(y, p) for p in committee.staged_predict_proba(X)]`` is the log loss by number of voters.
         """
         return (self._probability(*stage) for stage in self._stages(self.encode(X), n_threads, offset))
 
@@ -402,17 +380,6 @@ class RegressionCommittee(WeightedVotes):
             If it is not a supported regressor.
         ValueError
             If it predicts several outputs, or is a booster without trees for one number.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from sklearn.ensemble import RandomForestRegressor
-        >>> from committee import RegressionCommittee
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> forest = RandomForestRegressor(5, random_state=0).fit(X, y)
-        >>> committee = RegressionCommittee.from_estimator(forest)
-        >>> bool(abs(committee.predict(X) - forest.predict(X)).max() < 1e-9)
-        True
         """
         own = getattr(estimator, "committee_", None)
         if isinstance(own, RegressionCommittee):
@@ -457,10 +424,6 @@ class RegressionCommittee(WeightedVotes):
         """Return the votes of each voter, ``(n, T)`` for one output, else ``(n, T, D)``, without the intercept.
 
         Parameters and errors are those of `decision_function`, without `offset`.
-
-        Examples
-        --------
-        ``committee.votes(X).std(axis=1)`` is the standard deviation of the trees' predictions for each row.
         """
         H = self.voters.votes(self.encode(X), n_threads).astype(np.float64, copy=False)
         return H[:, :, 0] if H.shape[2] == 1 else H

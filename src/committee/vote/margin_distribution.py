@@ -243,17 +243,6 @@ class MarginDistribution:
         ------
         ValueError
             If the classifier has no out-of-bag vote, or `y` are not the training labels.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from committee import RandomForestClassifier
-        >>> from committee.vote.margin_distribution import MarginDistribution
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> forest = RandomForestClassifier(oob_score=True, random_state=0).fit(X, y)
-        >>> margins = MarginDistribution.out_of_bag(forest, y)
-        >>> abs(margins.error - (1 - forest.oob_score_)) < 1e-12
-        True
         """
         kind = type(model).__name__
         share = getattr(model, "oob_decision_function_", None)
@@ -323,11 +312,6 @@ class MarginDistribution:
         """Return the share of rows with a margin of at most `theta` (float or array-like).
 
         Equation: margin-curve (docs/theory.md).
-
-        Examples
-        --------
-        >>> MarginDistribution([-0.5, 0.1, 0.1, 1.0]).nu([-1.0, 0.1, 1.0]).tolist()
-        [0.0, 0.75, 1.0]
         """
         values, share = self.curve()
         below = np.searchsorted(values, np.asarray(theta, dtype=np.float64), side="right")
@@ -339,14 +323,7 @@ class MarginDistribution:
     @overload
     def quantile(self, q: NDArray[Any] | list[float]) -> F64: ...
     def quantile(self, q: Any) -> Any:
-        """Return the smallest margin theta with nu(theta) >= q, for q (float or array-like) in [0, 1].
-
-        Examples
-        --------
-        >>> margins = MarginDistribution([-0.5, 0.1, 0.2, 1.0])
-        >>> margins.quantile(0.5), margins.quantile(0.51)
-        (0.1, 0.2)
-        """
+        """Return the smallest margin theta with nu(theta) >= q, for q (float or array-like) in [0, 1]."""
         shares = np.asarray(q, dtype=np.float64)
         if not ((shares >= 0.0) & (shares <= 1.0)).all():
             raise ValueError(f"q is {q!r}; quantiles are for shares between 0 and 1.")
@@ -355,13 +332,7 @@ class MarginDistribution:
         return float(found) if np.ndim(q) == 0 else found
 
     def curve(self) -> tuple[F64, F64]:
-        """Return the distinct margins theta, ascending, and nu(theta), ``(d,)`` each.
-
-        Examples
-        --------
-        >>> [part.tolist() for part in MarginDistribution([0.5, 1.0, 0.5, -0.5]).curve()]
-        [[-0.5, 0.5, 1.0], [0.25, 0.75, 1.0]]
-        """
+        """Return the distinct margins theta, ascending, and nu(theta), ``(d,)`` each."""
         return self._curve
 
     @cached_property

@@ -157,11 +157,6 @@ class WeightedVotes(Storable, ABC):
             If the voters are not native trees; ``AttributeError`` for "gain".
         ValueError
             If `kind` is unknown, or "cover" needs weights of training rows that the trees do not have.
-
-        Examples
-        --------
-        ``committee.feature_importances("count") * n_splits`` is the number of splits on each feature of an unweighted
-        forest with ``n_splits`` splits.
         """
         from committee.voters.member_trees import MemberTrees
 
@@ -197,10 +192,6 @@ class WeightedVotes(Storable, ABC):
         ------
         TypeError
             If the voters are not native trees.
-
-        Examples
-        --------
-        ``committee.apply(X)[:, 0] == committee.apply(X)[0, 0]`` are the rows in the first row's leaf of the first tree.
         """
         from committee.voters.member_trees import MemberTrees
 
@@ -256,11 +247,6 @@ class WeightedVotes(Storable, ABC):
         ------
         ValueError
             If `X` has other columns than the training table, or the offset another shape than the scores.
-
-        Examples
-        --------
-        ``committee.decision_function(X)`` is ``committee.votes(X) @ committee.weights`` plus the intercept for two
-        classes or one number.
         """
         return self._scores(self._tally(self.encode(X), n_threads, offset))
 
@@ -268,31 +254,17 @@ class WeightedVotes(Storable, ABC):
         """Return the elected classes ``(n,)``, the first on ties, or the predicted numbers ``(n,)`` or ``(n, D)``.
 
         Parameters and errors are those of `decision_function`.
-
-        Examples
-        --------
-        ``(committee.predict(X) == y).mean()`` is the accuracy of a classification committee.
         """
         return self._answer(self.decision_function(X, offset=offset, n_threads=n_threads), self.total_weight)
 
     def staged_decision_function(
         self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1
     ) -> Iterator[Scores]:
-        """Yield the scores of the first 1, 2, ..., T voters, as `decision_function`; each is evaluated once.
-
-        Examples
-        --------
-        ``list(committee.staged_decision_function(X))[-1]`` is ``committee.decision_function(X)``.
-        """
+        """Yield the scores of the first 1, 2, ..., T voters, as `decision_function`; each is evaluated once."""
         return (self._scores(tally) for tally, _ in self._stages(self.encode(X), n_threads, offset))
 
     def staged_predict(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Iterator[NDArray[Any]]:
-        """Yield the predictions of the first 1, 2, ..., T voters, as `predict`; each is evaluated once.
-
-        Examples
-        --------
-        ``[(p == y).mean() for p in committee.staged_predict(X)]`` is the accuracy by number of voters.
-        """
+        """Yield the predictions of the first 1, 2, ..., T voters, as `predict`; each is evaluated once."""
         stages = self._stages(self.encode(X), n_threads, offset)
         return (self._answer(self._scores(tally), total) for tally, total in stages)
 
@@ -318,10 +290,6 @@ class WeightedVotes(Storable, ABC):
         ------
         ValueError
             If no voter is selected, or `weights` does not have one number per selected voter.
-
-        Examples
-        --------
-        ``committee.select(slice(None), new_weights)`` has the same voters with other weights.
         """
         chosen = voter_numbers(indices, self.n_voters)
         if not len(chosen):
@@ -339,12 +307,7 @@ class WeightedVotes(Storable, ABC):
         return self.n_voters
 
     def __getitem__(self, indices: VoterIndex) -> Self:
-        """Return a committee of selected voters; see `select`.
-
-        Examples
-        --------
-        ``committee[:10]`` has the first ten voters, ``committee[committee.weights > 0]`` those with positive weight.
-        """
+        """Return a committee of selected voters; see `select`."""
         return self.select(indices)
 
     @property

@@ -344,7 +344,6 @@ class SharedForest(Forest):
 
     @property
     def stored_bytes(self) -> int:
-        """Size of the arrays in a file."""
         return sum(array.nbytes for array in self._stored_arrays().values())
 
     @property

@@ -132,7 +132,6 @@ class ColumnSummary:
 
 
 def column_edges(column: F64, weights: F64 | None, max_bins: int, max_sample: int = MAX_SAMPLE) -> F64:
-    """Return the bin edges of one column of numbers ``(n,)``."""
     return _core.bin_edges(column[:, None], weights, np.zeros(1, np.int32), max_bins, max_sample, 1)[0]
 
 

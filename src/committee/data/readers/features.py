@@ -93,7 +93,6 @@ def are_sentences(column: pl.Series) -> bool:
 
 
 def reject_long_text(X: pl.DataFrame) -> None:
-    """Raise for text that is too long for a category."""
     import polars as pl
 
     for column in X.get_columns():

@@ -10,13 +10,7 @@ _CHOICE = re.compile(r"--(dates|missing|encoding) (day-first|month-first|iso|inf
 
 
 def in_parameters(text: str) -> str:
-    """Replace options of the command line in a message by parameters of `TableReader`.
-
-    Examples
-    --------
-    >>> in_parameters("it counts the rows; --keep id learns from it, --dates iso, or --skip-lines")
-    "it counts the rows; keep=['id'] learns from it, dates='iso', or skip_lines"
-    """
+    """Replace options of the command line in a message by parameters of `TableReader`."""
     text = _COLUMN.sub(lambda found: f"{found[1]}={[found[2].strip(chr(39))]!r}", text)
     text = _CHOICE.sub(lambda found: f"{found[1]}={[found[2]] if found[1] == 'missing' else found[2]!r}", text)
     return re.sub(

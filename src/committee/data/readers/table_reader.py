@@ -286,17 +286,6 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         Returns
         -------
         TableReader
-
-        Examples
-        --------
-        >>> import polars as pl
-        >>> from committee import TableReader, TreeVoter
-        >>> table = pl.DataFrame({"price": ["1,5", "2,5", "3,5"], "kind": ["a", "b", "b"]})
-        >>> reader = TableReader("kind")
-        >>> model = TreeVoter(min_samples_leaf=1).fit(*reader.fit_read(table))
-        >>> reader.store(model)
-        >>> TableReader.of_model(model).transform(pl.DataFrame({"price": ["1,25"]})).rows()
-        [(1.25,)]
         """
         columns = LearnedColumns.of_model(model)
         reader = cls(**{"target": columns.target, **parameters})

@@ -91,7 +91,6 @@ def read_frame_with_notes(
     known: KnownColumns = NO_KNOWN_COLUMNS,
     rows_needed: bool = True,
 ) -> ReadTable:
-    """Read the text of a frame as that of a file with types."""
     from committee.data.readers.text_columns import read_typed_text
 
     wanted, dropped = _names(categorical), _names(drop)

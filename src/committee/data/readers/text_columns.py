@@ -78,7 +78,6 @@ def replace_common_marks(
 def convert_text_columns(
     frame: pl.DataFrame, known: KnownColumns, texts: Container[str], decimal: str | None, separator: str
 ) -> tuple[pl.DataFrame, ColumnFormats]:
-    """Convert columns of text to numbers, by the formats that are known or found."""
     forms = {name: form for name, form in known.forms.items() if name in frame.columns and form in NUMBER_FORMATS}
     unknown = [column for column in text_columns(frame, texts) if column.name not in forms]
     found = find_number_formats([column for column in unknown if not are_digit_codes(column)], decimal, separator)

@@ -62,7 +62,6 @@ class OobCurve(ABC):
         return mean
 
     def afresh(self) -> Self:
-        """A copy without trees."""
         again = copy(self)
         OobCurve.__init__(again, self.weights, self.tally.shape[1])
         return again

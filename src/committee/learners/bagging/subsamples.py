@@ -140,11 +140,7 @@ def all_subsamples(
 
 
 def count_subsamples(n_rows: int, size: int) -> float:
-    """Number of subsamples of `size` rows; infinity above 1e12, which takes long to count.
-
-    >>> count_subsamples(7, 3), count_subsamples(100_000, 70_000)
-    (35.0, inf)
-    """
+    """Number of subsamples of `size` rows; infinity above 1e12, which takes long to count."""
     logarithm = lgamma(n_rows + 1) - lgamma(size + 1) - lgamma(n_rows - size + 1)
     return float(comb(n_rows, size)) if logarithm < log(1e12) else inf
 

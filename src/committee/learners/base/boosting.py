@@ -249,7 +249,6 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         """Refit the kept rounds on all rows, held-out ones included; by default they stay unchanged."""
 
     def _held_out_votes(self, run: Any, held_out: Any) -> HeldOutVotes:
-        """Votes on held-out rows, for scorers."""
         scoring = getattr(self, "scoring", None)
         raise ValueError(f"scoring={scoring!r}: a {type(self).__name__} takes no scorers; set scoring=None.")
 

@@ -303,11 +303,7 @@ class HeldOutScore:
 
 
 def resolve_scorer(scoring: str | Scorer) -> Scorer:
-    """Return the scorer of a name, or the callable itself.
-
-    >>> resolve_scorer("roc_auc")
-    make_scorer(roc_auc_score, response_method=('decision_function', 'predict_proba'))
-    """
+    """Return the scorer of a name, or the callable itself."""
     if callable(scoring):
         return scoring
     from sklearn.metrics import get_scorer  # few fits are scored

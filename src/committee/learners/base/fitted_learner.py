@@ -119,14 +119,6 @@ class FittedLearner(NamedCalls, ABC):
         Returns
         -------
         array of str (p,)
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from committee import GradientBoostingClassifier
-        >>> X, y = load_iris(return_X_y=True, as_frame=True)
-        >>> GradientBoostingClassifier(n_estimators=2).fit(X, y).contribution_names().tolist()[:2]
-        ['sepal length (cm)', 'sepal width (cm)']
         """
         check_is_fitted(self)
         table = self.committee_.table

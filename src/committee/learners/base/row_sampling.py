@@ -369,7 +369,6 @@ def copied_rows(rows: Rows | TargetRows, n_threads: int) -> Index | None:
 
 
 def warn_of_copies(group: Index) -> None:
-    """Warn of copies, by the result of `copied_rows`."""
     n_different = int(group.max()) + 1
     warn_user(
         f"{len(group) - n_different} of {len(group)} rows are copies of other rows, as after resampling: copies are "
@@ -379,11 +378,7 @@ def warn_of_copies(group: Index) -> None:
 
 
 def group_numbers(groups: ArrayLike, counted: Mask) -> Index:
-    """Number the groups ``(n,)`` of the rows of a mask in the order of their first rows.
-
-    >>> group_numbers(["b", "a", "c", "b"], np.array([True, True, False, True])).tolist()
-    [0, 1, 0]
-    """
+    """Number the groups ``(n,)`` of the rows of a mask in the order of their first rows."""
     if isinstance(groups, str):
         raise ValueError(f"groups={groups!r} names a column, and rows in pieces need an array of all their groups.")
     values = np.asarray(groups, dtype=object)

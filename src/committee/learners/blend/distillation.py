@@ -186,9 +186,6 @@ def students(n_classes: int | None) -> dict[str, Student]:
     """Student models by name for a number of classes, or for regression (`None`).
 
     For regression all students are boosted trees. Shared trees need at least three classes.
-
-    >>> "lines" in students(2), "lines" in students(None), "shared_trees" in students(2)
-    (True, False, False)
     """
     if n_classes is None:
         return {name: one for name, one in STUDENTS.items() if isinstance(one, Boosting) and not one.shared}

@@ -96,7 +96,6 @@ class FoldTrainer:
     """The rows as the user gives them, for estimators of other libraries; None without such."""
 
     def on_fold(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
-        """Train on the fold of that number, and predict its test rows."""
         fold = self.folds[number]
         train, weights = fold.train, fold.train_weights
         if candidate.max_rows is not None and candidate.max_rows < len(train):
@@ -161,7 +160,6 @@ class FoldTrainer:
         return TrainedFit(committee, committee.link.evidence(votes, committee.total_weight))
 
     def model(self, candidate: Candidate, settings: dict[str, Any], index: Index, weights: F64, number: int) -> Any:
-        """Learner trained on some rows with these weights."""
         own: dict[str, Any] = {"random_state": self.seed + number, "n_jobs": self.n_jobs}
         own["categorical_features"] = self.categorical
         if "calibrate" in candidate.learner.declared_parameters:

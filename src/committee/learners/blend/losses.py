@@ -11,11 +11,7 @@ from committee.vote.links.mean import Identity, Log, MeanLink
 
 
 def resolve_loss(loss: LossChoice, quantile: float) -> Loss:
-    """Loss of a name or an object; ``ValueError`` if it predicts several numbers, or has no value to weigh members by.
-
-    >>> resolve_loss("quantile", 0.9), resolve_loss("poisson", 0.5)
-    (Quantile(quantile=0.9), Poisson())
-    """
+    """Loss of a name or an object; ``ValueError`` if it predicts several numbers or has no value."""
     found = Quantile(quantile) if loss == "quantile" else regression_loss(loss)
     if isinstance(found, Derivatives):
         raise ValueError(
@@ -56,11 +52,7 @@ def row_losses(loss: Loss, y: F64, predictions: F64) -> F64:
 
 
 def loss_label(loss: Loss) -> str:
-    """Label of a reported mean loss.
-
-    >>> [loss_label(one) for one in (Squared(), Quantile(0.9), regression_loss("gamma"))]
-    ['RMSE', 'pinball loss of 0.9', 'gamma deviance']
-    """
+    """Label of a reported mean loss."""
     match loss:
         case Squared():
             return "RMSE"

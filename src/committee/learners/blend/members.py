@@ -51,7 +51,6 @@ class Candidate:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All parameters of the learner; of another library none."""
         if self.estimator is not None:
             return {}
         settings: dict[str, Any] = self.learner(**self.parameters).get_params(deep=False)

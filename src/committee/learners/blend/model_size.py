@@ -33,11 +33,7 @@ FEW_VOTERS = 100
 
 
 def default_size(effort: Effort, n_rows: int, n_classes: int) -> float:
-    """Limit of a committee's file in bytes, unless one is given; K / 2 times as much for K classes.
-
-    >>> [default_size("default", n, 2) / 1e6 for n in (1000, 36_600, 10**6)], default_size("fast", 8000, 40) / 1e6
-    ([1.0, 12.2, 15.0], 20.0)
-    """
+    """Limit of a committee's file in bytes, unless one is given; K / 2 times as much for K classes."""
     of_rows: float = max(LEAST_SIZE, 1e6 * min(n_rows, MOST_ROWS) / ROWS_OF_A_MEGABYTE[effort])
     return of_rows * max(1.0, n_classes / 2.0)
 
@@ -57,7 +53,6 @@ class MemberParts:
 
     @property
     def nodes(self) -> NDArray[np.int64]:
-        """Nodes of each part, in the order in which parts are kept."""
         if self.has_voters:
             return np.asarray(self.fits[0].voters.n_nodes, dtype=np.int64)
         return np.sort([one.n_nodes for one in self.fits])
@@ -131,7 +126,6 @@ class SizeLimit:
 
     @property
     def most(self) -> float:
-        """Bytes that the members may take."""
         return (self.size - OWN_BYTES - (self.columns if self.given else 0.0)) / OWN_SHARE
 
     def fitting(self, members: Sequence[Member]) -> list[Member]:

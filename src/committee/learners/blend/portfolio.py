@@ -271,7 +271,6 @@ class FitMemory:
         return Needed(0.0, n * self.row)
 
     def peak(self, candidates: Sequence[Candidate]) -> float:
-        """Peak memory of a fit of these candidates, one after the other."""
         kept = self.n * (self.row + 40.0 + 16.0 * self.n_folds)  # the encoded table, its targets and weights, the folds
         most = kept + self.n * (self.row + 100.0)  # while rows are dealt to folds
         largest = 0.0

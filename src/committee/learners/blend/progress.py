@@ -136,11 +136,7 @@ class MemberLines:
 
 
 def time_left_text(left: TimeLeft) -> str:
-    """Time left, with "about" for an estimate and "at most" for the limit.
-
-    >>> time_left_text(TimeLeft(3, None)), time_left_text(TimeLeft(3, 0.5))
-    ('unknown time', 'under 1 s')
-    """
+    """Time left, with "about" for an estimate and "at most" for the limit."""
     estimate, limit = left.seconds(), left.by_limit
     limited = limit is not None and (estimate is None or limit < estimate)
     seconds = limit if limited else estimate
@@ -151,11 +147,7 @@ def time_left_text(left: TimeLeft) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Rounded duration with its unit.
-
-    >>> [duration_text(seconds) for seconds in (0.2, 3.4, 119.0, 150.0, 9000.0)]
-    ['under 1 s', '3 s', '119 s', '2.5 min', '2.5 h']
-    """
+    """Rounded duration with its unit."""
     if seconds < 120.0:
         return _SHORT if seconds < 0.95 else f"{seconds:.0f} s"
     return f"{seconds / 60.0:.1f} min" if seconds < 7200.0 else f"{seconds / 3600.0:.1f} h"

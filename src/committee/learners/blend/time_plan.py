@@ -47,7 +47,6 @@ def by_gain_per_second(wanted: Sequence[Candidate]) -> list[Candidate]:
 
 
 def with_draw(candidate: Candidate, n_rows: int) -> Candidate:
-    """Candidate that draws or is trained on at most `n_rows` rows."""
     if "max_samples" in candidate.settings:
         return replace(candidate, parameters=candidate.parameters | {"max_samples": n_rows})
     return replace(candidate, max_rows=n_rows)
@@ -171,7 +170,6 @@ class TimePlan:
 
     @staticmethod
     def from_json(candidate: Candidate, text: str) -> Candidate | str:
-        """Decode a decision of `chosen`."""
         found = json.loads(text)
         if isinstance(found, str):
             return found

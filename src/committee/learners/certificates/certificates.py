@@ -303,11 +303,7 @@ class Certificate:
 
 
 def percent(share: float, *, down: bool = False) -> str:
-    """Return a share in percent, rounded up (or down) to a tenth.
-
-    >>> percent(0.05), percent(0.12301), percent(0.95, down=True)
-    ('5 %', '12.4 %', '95 %')
-    """
+    """Return a share in percent, rounded up (or down) to a tenth."""
     thousandths = round(1000.0 * share, 6)  # 1 - 0.95 gives 50.00000000000004
     tenths = int(thousandths) if down else ceil(thousandths)
     return f"{tenths / 10:g} %"
@@ -411,8 +407,6 @@ def certify(
     >>> certificate = certify(forest, X, y, on="oob", X_test=X_test, y_test=y_test)
     >>> certificate.test_error < certificate.headline.value < 0.4
     True
-    >>> print(certificate.sentences()[1].partition(": ")[2])
-    first order, the least of 4 bounds that share delta.
     """
     delta = check_delta(delta)
     if (X_test is None) != (y_test is None):

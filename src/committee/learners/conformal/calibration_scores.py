@@ -126,7 +126,6 @@ def warn_of_new_groups(found: Iterable[Group], known: Iterable[Group], unbounded
 
 
 def group_of_rows(X: Any, groups: Any, column: str | int | None) -> list[Group] | None:
-    """Return the group of each row, as given or from a column of the table; `None` without groups."""
     if column is None:
         if groups is None:
             return None

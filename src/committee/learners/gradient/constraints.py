@@ -149,7 +149,6 @@ def interactions(constraints: Any, table: TableSchema) -> Interactions:
 
 
 def columns_in_groups(constraints: Any) -> list[Any]:
-    """Return the names and numbers of columns in interaction constraints."""
     if isinstance(constraints, str):
         return []
     return [column for group in _groups(constraints) for column in group]

@@ -81,12 +81,10 @@ class ScoredRows(ABC):
     line_fit: LineFit | None  # None: leaves are constants
 
     @abstractmethod
-    def begin(self, draws: Draws, t: int) -> None:
-        """Compute gradients and hessians on the rows of round t."""
+    def begin(self, draws: Draws, t: int) -> None: ...
 
     @abstractmethod
-    def grow(self, k: int, features: I32 | None, seed: int) -> _core.GradientTree:
-        """Grow the tree of score k, or of all scores, on some of the columns."""
+    def grow(self, k: int, features: I32 | None, seed: int) -> _core.GradientTree: ...
 
     @abstractmethod
     def best_constants(self, tree: _core.GradientTree, value: F64, bounds: F64, k: int) -> F64:

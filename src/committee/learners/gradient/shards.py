@@ -204,7 +204,6 @@ class Call:
     each: Sequence[tuple[Any, ...]] | None = None
 
     def of(self, shard: int) -> tuple[str, tuple[Any, ...]]:
-        """Return the method name and the arguments of the call to one shard."""
         return self.method, self.same if self.each is None else self.each[shard]
 
     def made(self, shard: Shard, number: int) -> Any:

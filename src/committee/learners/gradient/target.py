@@ -148,7 +148,6 @@ class Target:
         return float((np.array(each) / self.scale**2).sum())
 
     def losses(self, F: F64) -> F64:
-        """Return the loss of each row, ``(n,)``."""
         if self.scale is None:
             return self.loss.value(self.y, F)
         each = [self.loss.value(y, f) / s**2 for y, f, s in zip(self.y, F, self.scale, strict=True)]

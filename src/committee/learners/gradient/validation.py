@@ -33,11 +33,9 @@ class PartedRows:
         return self._target(loss, ~self.held)[1]
 
     def held_target(self, loss: Loss) -> tuple[NDArray[np.int32], Target]:
-        """Return the numbers of the held-out rows, and their loss."""
         return self._target(loss, self.held)
 
     def weighted_target(self, loss: Loss) -> Target:
-        """Return the loss of all rows, with weights 0 for held-out rows."""
         rows, weights = self.units.rows_of(~self.held)
         if weights is None:
             weights = np.zeros(len(self.rows))

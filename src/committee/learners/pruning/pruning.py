@@ -106,8 +106,6 @@ def prune(
     >>> small = prune(forest, X[::2], y[::2], max_nodes=0.05)
     >>> small.committee_.n_nodes <= 0.05 * small.n_nodes_before_
     True
-    >>> prune(forest, X[::2], y[::2], max_loss=0.005).lost_ <= 0.005
-    True
     """
     if isinstance(ensemble, Blend) and (level != "voter" or not hasattr(ensemble, "classes_")):
         raise TypeError(

@@ -180,9 +180,6 @@ def unit_of(numbers: F64, most: float) -> float | None:
     """Return the largest power of two that divides all numbers, if none exceeds `most` multiples, else `None`.
 
     Sums of multiples of a power of two have no rounding below 2^53 multiples.
-
-    >>> unit_of(np.array([0.5, -2.0, 0.0]), 1e4), unit_of(np.array([0.1]), 1e4)
-    (0.5, None)
     """
     sizes = np.abs(numbers[numbers != 0.0])
     if not len(sizes):

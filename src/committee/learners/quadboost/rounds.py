@@ -362,7 +362,6 @@ class QuadRun(BoostingRun):
     def on_products(
         cls, pool: StumpPool, target: ScoreTargets, penalty: Penalty, schedule: Schedule, n_threads: int
     ) -> QuadRun:
-        """Return runs over the products of all stumps of a dictionary."""
         products = products_of(pool.cells, pool.dictionary, target, n_threads)
         runs = [
             GramRun(products.gram, b, square, penalty, schedule)

@@ -42,7 +42,6 @@ def finite_mean(values: F64, weight: F64) -> float:
 
 
 def mean_and_error(values: F64, weight: F64) -> tuple[float, float]:
-    """Return the weighted mean of the finite values, and its standard error."""
     mean = finite_mean(values, weight)
     there = np.isfinite(values)
     share = np.where(there, weight, 0.0) / weight[there].sum()

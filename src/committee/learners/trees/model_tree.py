@@ -359,7 +359,6 @@ class ModelTreeVoters:
         self._made: list[ModelForest] = []
 
     def add(self, tree: ModelTree) -> None:
-        """Add a voter: a tree, or the trees of all classes."""
         for each in tree.trees:
             self._waiting.append(each)
             if sum(len(one.leaves.rows) for one in self._waiting) * self.table.D.shape[1] >= CELLS_AT_ONCE:

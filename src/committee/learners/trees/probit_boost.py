@@ -193,8 +193,6 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
     >>> model = ProbitBoostClassifier(n_estimators=10).fit(X[::2], y[::2])
     >>> model.score(X[1::2], y[1::2]) > 0.95
     True
-    >>> [model.design_names_[j] for j in model.feature_path_[0, :3]]
-    ['worst perimeter', 'worst concave points', 'worst texture']
     """
 
     _loss = "probit"

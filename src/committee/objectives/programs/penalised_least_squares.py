@@ -142,7 +142,6 @@ class CountedProducts:
     total: float  # weight of all rows
 
     def dense(self) -> F64:
-        """Return G as float64, ``(N, N)``."""
         return (self.total - 2.0 * self.unit * self.apart) - self.mean[:, None] * self.mean
 
     def diagonal(self) -> F64:

@@ -163,7 +163,6 @@ def refusing(found: Sequence[MarginCurves]) -> Figure:
 
 
 def trees(found: Sequence[MarginCurves]) -> Figure:
-    """Draw the margins of boosted trees on all classes."""
     figure = new_figure(6.4, 4.6)
     ax = figure.subplots()
     own = [c for c in found if c.learner == TREES]
@@ -231,7 +230,6 @@ def _legend_above(figure: Figure, ax: Axes) -> None:
 
 
 def tasks(plan: LecturePlan, seed: int, folder: Folder) -> list[Task]:
-    """Return the tasks of every problem, learner and fold."""
     table = load_source_table(SOURCE_TABLES[plan.table], folder)
     classes = [str(label) for label in table.labels.classes]
     problems = [(name, learner) for name in classes for learner in (STUMPS, REFUSING)] + [(ALL, TREES)]

@@ -111,7 +111,6 @@ METHODS = (
 
 
 def tasks(plan: LecturePlan, seed: int, _: Folder = None) -> list[Task]:
-    """Return the tasks of every boosting method and repeat."""
     return [
         Task({"name": f"boosting: {method.name}, repeat {repeat}"}, partial(boosting_cell, method, plan, seed, repeat))
         for repeat in range(plan.repeats)
@@ -214,7 +213,6 @@ LARGE_TREES: dict[str, Any] = {
 
 
 def leaf_tasks(plan: LecturePlan, seed: int, _: Folder = None) -> list[Task]:
-    """Return the tasks of every leaf regulariser and repeat."""
     return [
         Task({"name": f"leaves: {named(one)}, repeat {repeat}"}, partial(leaf_cell, one, plan, seed, repeat))
         for repeat in range(plan.repeats)

@@ -188,7 +188,6 @@ _ASSOCIATION = ("within", "tables - +", "document")
 
 
 def association_grid(results: MarginResults) -> Grid:
-    """Correlate the changes of the margins with those of the test error."""
     body = []
     for said, objectives in _SETS.items():
         for figure in (MEAN, MEDIAN, MINIMUM, EQUILIBRIUM, VARIANCE, RANGE):
@@ -304,7 +303,6 @@ class DepthResults:
     depths: tuple[str, ...]
 
     def over_tables(self, depth: str, figure: Callable[[Cell], float]) -> F64:
-        """Return `figure` averaged over the repeats, for each table."""
         return np.array(
             [np.mean([figure(self.cells[name, r, depth]) for r in range(self.repeats)]) for name in self.names]
         )

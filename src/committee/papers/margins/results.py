@@ -190,7 +190,6 @@ def directions(results: MarginResults, ensemble: str, objective: str, *, correct
 
 
 def document_name(ensemble: str) -> str:
-    """Return the document's ensemble that corresponds to ours."""
     return FOREST if ensemble == DEEP_FOREST else ensemble
 
 

@@ -56,7 +56,6 @@ class Setting:
 
     @property
     def place(self) -> dict[str, Any]:
-        """Varied parameters by their names in a cell."""
         varied = {"softness": self.softness, "n_draws": self.n_draws, "estimate": self.estimate}
         return {"method": self.method, "asked": self.voters, **varied, "choose": self.choose}
 

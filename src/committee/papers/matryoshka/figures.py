@@ -140,7 +140,6 @@ def grid() -> Grid:
 
 
 def write_bounds(out: Path) -> None:
-    """Write Figures 2 and 3, as pictures and as CSV."""
     for name, curves in (("figure2-left", by_voters()), ("figure2-right", by_inner_size()), ("figure3", by_level())):
         write_csv(_lines(curves), out / f"{name}.csv")
     save(figure2(by_voters(), by_inner_size()), out / "figure2.png")

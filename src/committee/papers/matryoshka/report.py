@@ -64,7 +64,6 @@ def _by_size(results: NestingResults) -> Iterator[tuple[int, list[Setting], list
 
 
 def bounds_grid(results: NestingResults) -> Grid:
-    """Tabulate bounds, training errors and edges."""
     body = []
     for T, settings, tables in _by_size(results):
         for setting in settings:
@@ -103,7 +102,6 @@ def bound_order_grid(results: NestingResults) -> Grid:
 
 
 def edge_grid(results: NestingResults) -> Grid:
-    """Tabulate the edges in the order of training."""
     most = max(results.plan.sizes)
     body = [(method, *map(number, _medians(_cells(results, method, most), "edges", most))) for method in METHODS]
     title = f"Edge of voter 1, 2, 3-4, ... of T = {most}: median over the voters, then over tables and splits"
@@ -241,7 +239,6 @@ def softness_grid(results: NestingResults) -> Grid:
 
 
 def draws_grid(results: NestingResults) -> Grid:
-    """Compare known and estimated probabilities."""
     body = []
     for method in results.plan.drawn:
         settings = [setting for setting in results.plan.by_draws() if setting.method == method]
@@ -277,7 +274,6 @@ def write(results: NestingResults, tables: Sequence[Grid], out: Path) -> None:
 
 
 def write_cells(results: NestingResults, settings: Sequence[Setting], path: Path) -> None:
-    """Write the cells of some settings as CSV."""
     cells = (cell for table in results.tables for one in settings for cell in results.of_table(table, one))
     write_csv(map(_cell_line, cells), path)
 

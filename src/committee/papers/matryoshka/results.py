@@ -41,7 +41,6 @@ def wrong(walk: str = EXPECTED) -> Measure:
 
 
 def log_loss(walk: str = EXPECTED) -> Measure:
-    """Return the measure of the log loss of a prediction out of `WALKS`."""
     return lambda cell: cell["log_loss"].get(walk)
 
 
@@ -60,7 +59,6 @@ def promised(cell: Cell) -> float | None:
 
 
 def measure(name: str) -> Measure:
-    """Return the measure of a cell's figure."""
     return lambda cell: cell[name]
 
 
@@ -81,7 +79,6 @@ class NestingResults:
         return bool(self.of_table(table, setting))
 
     def shared(self, settings: Sequence[Setting]) -> list[str]:
-        """Return the tables on which all of the settings were run."""
         return [table for table in self.tables if all(self.has(setting, table) for setting in settings)]
 
     def means(self, setting: Setting, what: Measure, tables: Sequence[str]) -> F64:
@@ -106,7 +103,6 @@ class NestingResults:
         return [setting for setting in self.plan.by_size() if setting.voters == T]
 
     def largest(self, method: str, table: str) -> Setting:
-        """Return the setting of a method with the most voters on a table."""
         return max(
             (setting_of(method, T) for T in self.plan.sizes if self.has(setting_of(method, T), table)),
             key=lambda setting: setting.voters,

@@ -54,7 +54,6 @@ def fetch(
 
 
 def is_finished(table: "PublicTable", folder: Path) -> bool:
-    """Return True if the folder has the table with the right checksum."""
     import hashlib
 
     path = folder / table.file

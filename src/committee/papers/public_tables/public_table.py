@@ -79,7 +79,6 @@ class RawFormat:
     compressed: bool = False  # by UNIX ``compress`` (a file ``.Z``)
 
     def rows(self, content: bytes) -> list[list[str]]:
-        """Return the cells of every row, stripped of blanks."""
         if self.compressed:
             content = decompressed(content)
         return _matrices(content) if self.kind == "matlab" else list(self._lines(content))
@@ -157,7 +156,6 @@ class PublicTable:
 
     @property
     def file(self) -> str:
-        """Name of the finished table's file."""
         return f"{self.name}.csv"
 
 
@@ -293,7 +291,6 @@ def open_https(address: str) -> AbstractContextManager[BufferedIOBase]:
 
 
 def downloaded(file: RawFile, opener: Opener = open_https) -> bytes:
-    """Download a raw file, and check its checksum."""
     try:
         with opener(file.address) as answer:
             content = _read(answer, file)

@@ -103,7 +103,6 @@ class ListedStumpBoosts:
         return Committee(forest, weights, np.array([-1, 1]), Logistic())
 
     def wrong(self, X: F64, y: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of wrong rows after each number of rounds."""
         votes = self.dictionary.votes(self.dictionary.bins.encode(X), self.voting)
         return np.asarray((np.where(votes @ self.alpha.T > 0.0, 1, -1) != y[:, None]).sum(axis=0), dtype=np.int64)
 
@@ -133,8 +132,7 @@ class AdaBoostSearch(ABC):
     quadratic: bool = False
 
     @abstractmethod
-    def tried(self, plan: SearchPlan) -> list[int]:
-        """Return the numbers of rounds to try, ascending."""
+    def tried(self, plan: SearchPlan) -> list[int]: ...
 
     @abstractmethod
     def wrong_after(self, rows: LabelledRows, others: LabelledRows, rounds: Sequence[int]) -> NDArray[np.int64]:

@@ -67,11 +67,9 @@ class TableResult:
     cells: dict[str, tuple[Cell, ...]]  # by method: the cell of each split
 
     def wrong(self, method: str) -> NDArray[np.int64]:
-        """Return the number of wrong test rows in each split, ``(repeats,)``."""
         return np.asarray((~self.right[method]).sum(axis=1), dtype=np.int64)
 
     def errors(self, method: str) -> F64:
-        """Return the test error of each split, ``(repeats,)``."""
         return np.asarray(self.wrong(method) / self.published.test_rows, dtype=np.float64)
 
     def error(self, method: str) -> float:
@@ -319,7 +317,6 @@ def _spread(values: Sequence[float | None], form: str) -> list[str]:
 
 
 def seconds_grid(results: Sequence[TableResult]) -> Grid:
-    """Tabulate mean running times."""
     document = published_comparison().seconds
     methods = (*METHODS, GINI)
     choose = {m: float(np.mean([result.mean(m, "choose_seconds") or 0.0 for result in results])) for m in methods}

@@ -59,7 +59,6 @@ class PublishedComparison:
 
 
 def published() -> list[PublishedErrors]:
-    """Return the document's Table 1, in its order."""
     return [
         PublishedErrors(**{**row, "positive": tuple(row["positive"]), "keep": tuple(row.get("keep", ())) or None})
         for row in document_numbers("quadboost/tables.json")["tables"]
@@ -67,7 +66,6 @@ def published() -> list[PublishedErrors]:
 
 
 def published_comparison() -> PublishedComparison:
-    """Return the document's running times and its Table 2."""
     document = document_numbers("quadboost/tables.json")
     found = document["better"]
     better = {

@@ -137,12 +137,10 @@ RIVALS: dict[str, Rival] = {
 
 
 def installed_rivals() -> list[str]:
-    """Return the methods whose library is installed."""
     return [name for name, rival in RIVALS.items() if find_spec(rival.module)]
 
 
 def warn_of_missing() -> None:
-    """Warn of methods whose library is not installed."""
     missing = {name: rival.module for name, rival in RIVALS.items() if not find_spec(rival.module)}
     if missing:
         warnings.warn(
@@ -207,7 +205,6 @@ class TableOfMethods:
     """By method: the test rows predicted right, for each fold of each repeat."""
 
     def accuracies(self, method: str) -> F64:
-        """Return the accuracy in percent of each fold of each repeat."""
         return np.array([100.0 * right.mean() for right in self.right[method]])
 
     def alone(self, a: str, b: str) -> float:
@@ -244,7 +241,6 @@ def results_of(
 
 
 def contest(results: Sequence[TableOfMethods], method: str) -> Contest:
-    """Compare SBPMT with a method over the tables and on each."""
     differences = [result.accuracies(OURS) - result.accuracies(method) for result in results]
     errors = np.array([[100.0 - result.accuracies(m).mean() for result in results] for m in (OURS, method)])
     alone = [(result.alone(OURS, method), result.alone(method, OURS)) for result in results]

@@ -116,7 +116,6 @@ def errors_by_round(model: SBPMTClassifier, X: F64, y: NDArray[np.int64], most: 
 
 
 def errors_of(cells: Iterable[Cell], simulation: Simulation = PAPER) -> dict[str, F64]:
-    """Return the test errors of each curve, ``(repeats, len(values))``."""
     found = list(cells)
     return {curve: np.array([cell["errors"][curve] for cell in found]) for curve in simulation.curves}
 
@@ -140,7 +139,6 @@ def grid(errors: dict[str, F64], simulation: Simulation = PAPER) -> Grid:
 
 
 def records(errors: dict[str, F64], simulation: Simulation = PAPER) -> Iterator[dict[str, object]]:
-    """Yield the curves as CSV records."""
     for curve, values in simulation.curves.items():
         for value, column in zip(values, errors[curve].T, strict=True):
             yield {
@@ -223,7 +221,6 @@ def growth_errors(cells: Iterable[Cell], growth: Growth) -> F64:
 
 
 def growth_grid(errors: F64, growth: Growth) -> Grid:
-    """Tabulate mean test errors by the number of rows."""
     columns = [f"T = n^{exponent:g}" if exponent else "T = 1" for exponent in growth.exponents]
     means = 100.0 * errors.mean(axis=1)
     body = [(f"{n}", *(f"{mean:.2f}" for mean in line)) for n, line in zip(growth.rows, means, strict=True)]

@@ -78,7 +78,6 @@ class PublishedAccuracies:
 
 
 def published() -> list[PublishedAccuracies]:
-    """Return the paper's Tables 1 and 2, in its order."""
     return [
         PublishedAccuracies(**{**row, "accuracy": {k: (mean, sd) for k, (mean, sd) in row["accuracy"].items()}})
         for row in document_numbers("sbpmt/table2.json")["tables"]

@@ -42,7 +42,6 @@ class Task:
         return code_digest(run.__module__)
 
     def __call__(self) -> Cell:
-        """Return the cell, computed on one thread."""
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):

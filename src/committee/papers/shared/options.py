@@ -22,7 +22,6 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 
 
 def check_at_least_one(**counts: int) -> None:
-    """Raise a ValueError if a count is below one."""
     if min(counts.values()) < 1:
         *others, last = counts
         names = f"{', '.join(others)} and {last}" if others else last
@@ -30,6 +29,5 @@ def check_at_least_one(**counts: int) -> None:
 
 
 def in_order(wanted: Names, known: Sequence[str], where: str = "tables") -> list[str]:
-    """Return the wanted names, by default all, in the order of the known ones."""
     chosen = check_names(known if wanted is None else wanted, known, where)
     return [name for name in known if name in chosen]

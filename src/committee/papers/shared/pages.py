@@ -41,14 +41,12 @@ def percent(value: float | None, sign: str = "") -> str:
 
 
 def markdown(grid: Grid) -> str:
-    """Return a grid as a Markdown table, without its title."""
     sides = ["---" if side == "l" else "--:" for side in grid.justify]
     text = ["| " + " | ".join(line) + " |" for line in (grid.columns, *grid.rows)]
     return "\n".join([text[0], "|" + "|".join(sides) + "|", *text[1:]])
 
 
 def write_page(grids: Iterable[Grid], path: Path) -> None:
-    """Write grids as Markdown, each below its title."""
     write_file(path, "\n\n".join(f"{grid.title}.\n\n{markdown(grid)}" for grid in grids) + "\n")
 
 
@@ -82,7 +80,6 @@ def plain(ax: Axes, title: str | None = None) -> None:
 
 
 def legend_below(figure: Figure, ax: Axes, columns: int) -> None:
-    """Put the legend of one panel below all of them."""
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
 

@@ -144,7 +144,6 @@ def document_numbers(file: str) -> Any:
 
 
 def digest_of(*parts: bytes) -> str:
-    """Return 16 hexadecimal digits of a SHA-256 hash."""
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
@@ -239,7 +238,6 @@ class Fold:
 
     @cached_property
     def split(self) -> Split:
-        """Training and test rows."""
         return draw_stratified(self.table.table.labels.codes, self.seed, self.repeat)
 
     @cached_property

@@ -233,16 +233,6 @@ class CurvesDisplay(ChartDisplay):
             Weights of the rows.
         ax : matplotlib Axes, default=None
             Axes to draw on.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from committee import RandomForestClassifier
-        >>> from committee.report import ReliabilityDisplay
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> forests = {"forest": RandomForestClassifier(random_state=0).fit(X[::2], y[::2])}
-        >>> ReliabilityDisplay.from_estimators(forests, X[1::2], y[1::2]).curves["forest"].calibration_error < 0.05
-        True
         """
         if not isinstance(estimators, Mapping):
             raise TypeError(
@@ -361,7 +351,6 @@ def _put_scale(axis: Axis, scale: Scale, most_ticks: int = 6) -> None:
 
 
 def draw_dot_rows(rows: DotRows, ax: Axes) -> None:
-    """Draw rows of dots, the first on top."""
     lines = np.arange(len(rows.rows))
     if rows.series:
         low, high = np.array([row.ends for row in rows.rows]).T

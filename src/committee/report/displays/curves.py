@@ -205,16 +205,6 @@ class EvaluationDisplay(PanelsDisplay):
         ------
         ValueError
             If the model has no curves, or none of this metric.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from committee import GradientBoostingRegressor
-        >>> from committee.report import EvaluationDisplay
-        >>> model = GradientBoostingRegressor(early_stopping=True, return_train_score=True, random_state=0)
-        >>> display = EvaluationDisplay.from_estimator(model.fit(*load_diabetes(return_X_y=True)))
-        >>> list(display.curves), display.best == model.best_iteration_
-        (['training', 'validation'], True)
         """
         return cls.of(estimator, metric).plot(ax)
 

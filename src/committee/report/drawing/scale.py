@@ -164,13 +164,7 @@ class DatePartScale(Scale):
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """Format a number: thousands separated, an exponent only for very large and very small numbers.
-
-    Examples
-    --------
-    >>> format_number(123456.0), format_number(0.25), format_number(-3.0), format_number(1.5e-7), format_number(2e12)
-    ('123,456', '0.25', '−3', '1.5e−07', '2e+12')
-    """
+    """Format a number: thousands separated, an exponent only for very large and very small numbers."""
     size = abs(value)
     if size >= 1e9 or 0.0 < size < 1e-4:
         text = f"{value:.{digits - 1}g}"
