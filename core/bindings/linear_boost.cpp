@@ -25,6 +25,7 @@ nb::tuple py_newton_terms(const std::string& link, In1<double> x) {
 
 void require_rows(const RowsByLeaf& data, std::int64_t n) {
   require(data.n_outputs >= 1, "n_outputs must be positive");
+  require(data.most_classes >= 0, "most_classes must not be negative");
   for (std::int64_t l = 0; l < data.n_leaves; ++l) require(data.start[l] < data.start[l + 1], "a leaf has no rows");
   for (std::int64_t i = 0; i < data.n_rows(); ++i) {
     const std::int64_t row = data.rows[i];
@@ -38,13 +39,14 @@ void require_rows(const RowsByLeaf& data, std::int64_t n) {
 }
 
 RowsByLeaf rows_by_leaf(const In2<double>& D, const In1<std::int32_t>& rows, const In1<std::int64_t>& start,
-                        const In1<std::uint16_t>& labels, const In1<double>& weights, std::int64_t n_outputs) {
+                        const In1<std::uint16_t>& labels, const In1<double>& weights, std::int64_t n_outputs,
+                        std::int64_t most_classes = 0) {
   require(length(start) >= 2 && start(0) == 0 && start(length(start) - 1) == length(rows),
           "start must run from 0 to the number of rows");
   require(length(labels) == extent(D, 0) && length(weights) == extent(D, 0),
           "labels and weights need one number per row");
-  const RowsByLeaf data{D.data(),          extent(D, 1),  rows.data(),    start.data(),
-                        length(start) - 1, labels.data(), weights.data(), n_outputs};
+  const RowsByLeaf data{D.data(),      extent(D, 1),   rows.data(), start.data(), length(start) - 1,
+                        labels.data(), weights.data(), n_outputs,   most_classes};
   require_rows(data, extent(D, 0));
   return data;
 }
@@ -57,8 +59,9 @@ BoostSettings checked_settings(const std::string& link, int n_steps, double tol,
 
 nb::tuple py_linear_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t> start, In1<std::uint16_t> labels,
                           In1<double> weights, std::int64_t n_outputs, const std::string& link, int n_steps, double tol,
-                          double cap, bool by_likelihood, bool record, int n_threads) {
-  const RowsByLeaf data = rows_by_leaf(D, rows, start, labels, weights, n_outputs);
+                          double cap, bool by_likelihood, bool record, int n_threads, std::int64_t most_classes) {
+  require(most_classes == 0 || !record, "outputs that are boosted on samples of the rows have no record");
+  const RowsByLeaf data = rows_by_leaf(D, rows, start, labels, weights, n_outputs, most_classes);
   const BoostSettings settings = checked_settings(link, n_steps, tol, cap, by_likelihood);
   LeafModels out;
   unlocked(n_threads, [&](ThreadTeam& team) { out = linear_boost(data, settings, record, team); });
@@ -87,7 +90,7 @@ nb::tuple py_joint_boost(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t
 nb::object py_held_out_errors(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t> begin, In1<std::int64_t> end,
                               In1<std::uint16_t> labels, In1<double> weights, In1<std::uint8_t> held_out,
                               std::int64_t n_outputs, const std::string& link, int n_steps, double cap,
-                              std::int64_t most_rows, int n_threads) {
+                              std::int64_t most_rows, int n_threads, std::int64_t most_classes) {
   const std::int64_t n = extent(D, 0);
   require(length(labels) == n && length(weights) == n && length(held_out) == n,
           "labels, weights and held_out need one number per row");
@@ -98,7 +101,7 @@ nb::object py_held_out_errors(In2<double> D, In1<std::int32_t> rows, In1<std::in
   require(cap > 0.0 && std::isfinite(cap), "cap must be positive and finite");
   const std::array<std::int64_t, 2> whole{0, length(rows)};
   const RowsByLeaf data{D.data(),      extent(D, 1),   rows.data(), whole.data(), length(rows) > 0 ? 1 : 0,
-                        labels.data(), weights.data(), n_outputs};
+                        labels.data(), weights.data(), n_outputs,   most_classes};
   require_rows(data, n);
   const BoostSettings settings{loss_named(link), n_steps, 0.0, cap};
   Vector<double> errors;
@@ -115,13 +118,13 @@ void register_linear_boost(nb::module_& m) {
   m.def("newton_terms", &py_newton_terms, "link"_a, "x"_a.noconvert());
   m.def("linear_boost", &py_linear_boost, "D"_a.noconvert(), "rows"_a.noconvert(), "start"_a.noconvert(),
         "labels"_a.noconvert(), "weights"_a.noconvert(), "n_outputs"_a, "link"_a, "n_steps"_a, "tol"_a, "cap"_a,
-        "by_likelihood"_a, "record"_a, "n_threads"_a);
+        "by_likelihood"_a, "record"_a, "n_threads"_a, "most_classes"_a = 0);
   m.def("joint_boost", &py_joint_boost, "D"_a.noconvert(), "rows"_a.noconvert(), "start"_a.noconvert(),
         "labels"_a.noconvert(), "weights"_a.noconvert(), "n_outputs"_a, "link"_a, "n_steps"_a, "tol"_a, "cap"_a,
         "n_threads"_a);
   m.def("held_out_errors", &py_held_out_errors, "D"_a.noconvert(), "rows"_a.noconvert(), "begin"_a.noconvert(),
         "end"_a.noconvert(), "labels"_a.noconvert(), "weights"_a.noconvert(), "held_out"_a.noconvert(), "n_outputs"_a,
-        "link"_a, "n_steps"_a, "cap"_a, "most_rows"_a, "n_threads"_a);
+        "link"_a, "n_steps"_a, "cap"_a, "most_rows"_a, "n_threads"_a, "most_classes"_a = 0);
 }
 
 }  // namespace committee

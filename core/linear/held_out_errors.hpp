@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "linear/leaf_models.hpp"
 #include "linear/linear_boost.hpp"
 #include "threads/threads.hpp"
 #include "threads/vector.hpp"
@@ -41,10 +40,8 @@ class HeldOutNode {
     const std::uint16_t first = data_.labels[fitted_[0]];
     if (std::ranges::all_of(fitted_, [&](std::int32_t row) { return data_.labels[row] == first; }))
       return weight_where([&](std::int64_t i) { return data_.labels[judges_[i]] != first; });
-    const std::int64_t n_outputs = data_.n_outputs;
-    const Vector<double> scores = judged(settings);
-    return weight_where(
-        [&](std::int64_t i) { return elected(scores.data() + i * n_outputs, n_outputs) != data_.labels[judges_[i]]; });
+    const Vector<std::int64_t> votes = judged(settings);
+    return weight_where([&](std::int64_t i) { return votes[i] != data_.labels[judges_[i]]; });
   }
 
  private:
@@ -56,27 +53,30 @@ class HeldOutNode {
     return weight;
   }
 
-  // Scores of the judges, judges x outputs.
-  Vector<double> judged(const BoostSettings& settings) const {
-    const std::int64_t n_outputs = data_.n_outputs, p = data_.n_features;
-    const Leaf leaf(data_.D, p, fitted_.data(), fitted_.size());
-    Vector<double> scores(judges_.size() * n_outputs), slope(p);
-    LeafBoost boost(leaf);
-    for (std::int64_t k = 0; k < n_outputs; ++k) {
-      boost.start([&](std::int64_t i) { return data_.sign(fitted_[i], k); },
-                  [&](std::int64_t i) { return data_.weights[fitted_[i]]; });
-      boost.run(settings, nullptr, nullptr);
-      double intercept = boost.intercept();
-      for (std::int64_t c = 0; c < leaf.n_columns(); ++c)
-        slope[leaf.feature(c)] = leaf.in_user_units(c, boost.slope(c), intercept);
-      for (std::int64_t i = 0; i < judges_.size(); ++i) {
-        const double* const x = data_.D + judges_[i] * p;
-        double score = intercept;
-        for (std::int64_t j = 0; j < p; ++j) score += slope[j] * x[j];
-        scores[i * n_outputs + k] = score;
-      }
-    }
-    return scores;
+  // The classes that scores elect for the judges: one output by its sign, more by the (first) largest.
+  Vector<std::int64_t> judged(const BoostSettings& settings) const {
+    const std::int64_t p = data_.n_features, n = judges_.size();
+    ScoredRows rows(data_.D, p, judges_.data(), n);
+    Vector<double> slope(p), most(n, 0.0);
+    Vector<std::int64_t> votes(n, 0);
+    const DistinctOutputs distinct(data_, fitted_.data(), fitted_.size());
+    each_output(data_, distinct, fitted_.data(), fitted_.size(),
+                [&](std::int64_t k, const Leaf& leaf, LeafBoost& boost) {
+                  boost.run(settings, nullptr, nullptr);
+                  double intercept = boost.intercept();
+                  std::ranges::fill(slope, 0.0);
+                  for (std::int64_t c = 0; c < leaf.n_columns(); ++c)
+                    slope[leaf.feature(c)] = leaf.in_user_units(c, boost.slope(c), intercept);
+                  const LaneVector<double>& scores = rows(intercept, slope.data());
+                  const std::int64_t vote = data_.n_outputs == 1 ? 1 : k;
+                  const bool first = data_.n_outputs > 1 && k == 0;
+                  for (std::int64_t i = 0; i < n; ++i) {
+                    const bool leads = first || scores[i] > most[i];
+                    most[i] = leads ? scores[i] : most[i];
+                    votes[i] = leads ? vote : votes[i];
+                  }
+                });
+    return votes;
   }
 
   const RowsByLeaf& data_;

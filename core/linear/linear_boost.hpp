@@ -19,11 +19,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "linear/leaf_columns.hpp"
 #include "linear/line_regressions.hpp"
 #include "linear/newton.hpp"
+#include "linear/rows_by_leaf.hpp"
 #include "threads/interrupt.hpp"
 #include "threads/threads.hpp"
 #include "threads/vector.hpp"
@@ -272,27 +274,85 @@ struct LeafModels {
   Vector<double> risk;         // leaves x outputs x (steps + 1); without a record x 1, after the last one
 };
 
-// The rows that boosting sees, leaf by leaf: those of leaf l are rows[start[l]..start[l + 1]). One output means two
-// classes, sign + for label 1; otherwise output k is "class k or not".
-struct RowsByLeaf {
-  const double* D;  // n x n_features
-  std::int64_t n_features;
-  const std::int32_t* rows;
-  const std::int64_t* start;
-  std::int64_t n_leaves;
-  const std::uint16_t* labels;  // n
-  const double* weights;        // n
-  std::int64_t n_outputs;
+// Starts the boosting of each distinct output of n rows, of all of them or of a sample, for `use(output, leaf, boost)`.
+template <class Use>
+void each_output(const RowsByLeaf& data, const DistinctOutputs& distinct, const std::int32_t* rows, std::int64_t n,
+                 Use&& use) {
+  if (!distinct.sampled) {
+    const Leaf leaf(data.D, data.n_features, rows, n);
+    LeafBoost boost(leaf);
+    for (const std::int64_t k : distinct.outputs) {
+      boost.start([&](std::int64_t i) { return data.sign(rows[i], k); },
+                  [&](std::int64_t i) { return data.weights[rows[i]]; });
+      use(k, leaf, boost);
+    }
+    return;
+  }
+  ClassSamples sample(data, rows, n);
+  for (const std::int64_t k : distinct.outputs) {
+    sample.draw(k);
+    const Leaf leaf(data.D, data.n_features, sample.rows.data(), sample.rows.size());
+    LeafBoost boost(leaf);
+    boost.start([&](std::int64_t i) { return i < sample.n_own ? 1.0 : -1.0; },
+                [&](std::int64_t i) { return sample.weights[i]; });
+    use(k, leaf, boost);
+  }
+}
 
-  std::int64_t n_rows() const { return start[n_leaves]; }
-  bool of_one_class(std::int64_t begin, std::int64_t end) const {
-    return std::all_of(rows + begin, rows + end, [&](std::int32_t row) { return labels[row] == labels[rows[begin]]; });
+// Mean risk of the signs of an output at given scores.
+inline double mean_risk(const RowsByLeaf& data, LossName loss, const std::int32_t* rows, std::int64_t n, std::int64_t k,
+                        const LaneVector<double>& scores) {
+  const std::int64_t padded = scores.size();
+  LaneVector<double> x(padded, 0.0), gradient(padded), curvature(padded), value(padded);
+  for (std::int64_t i = 0; i < n; ++i) x[i] = data.sign(rows[i], k) * scores[i];
+  newton_values(loss, x.data(), padded, gradient.data(), curvature.data(), value.data());
+  double risk = 0.0, total = 0.0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    risk += data.weights[rows[i]] * value[i];
+    total += data.weights[rows[i]];
   }
-  Leaf leaf(std::int64_t l) const { return Leaf(D, n_features, rows + start[l], start[l + 1] - start[l]); }
-  double sign(std::int64_t row, std::int64_t output) const {
-    return labels[row] == (n_outputs == 1 ? 1 : output) ? 1.0 : -1.0;
+  return risk / total;
+}
+
+// Boosts one leaf of several classes.
+inline void boost_leaf(const RowsByLeaf& data, const BoostSettings& settings, std::int64_t l, bool record,
+                       LeafModels& out) {
+  const std::int64_t K = data.n_outputs, p = data.n_features, first = data.start[l], n = data.start[l + 1] - first;
+  const std::int64_t n_recorded = record ? settings.n_steps : 0;
+  const std::int32_t* const rows = data.rows + first;
+  const DistinctOutputs distinct(data, rows, n);
+  std::optional<ScoredRows> all;  // the rows of a leaf whose outputs are boosted on samples
+  if (distinct.sampled) all.emplace(data.D, p, rows, n);
+  each_output(data, distinct, rows, n, [&](std::int64_t k, const Leaf& leaf, LeafBoost& boost) {
+    const std::int64_t problem = l * K + k;
+    double* const risk = out.risk.data() + problem * (n_recorded + 1);
+    double* const slope = out.coefficient.data() + problem * p;
+    boost.run(settings, record ? out.path.data() + problem * n_recorded : nullptr, record ? risk : nullptr);
+    double intercept = boost.intercept();
+    for (std::int64_t c = 0; c < leaf.n_columns(); ++c)
+      slope[leaf.feature(c)] = leaf.in_user_units(c, boost.slope(c), intercept);
+    out.intercept[problem] = intercept;
+    if (all) {
+      const LaneVector<double>& scores = (*all)(intercept, slope);
+      for (std::int64_t i = 0; i < n; ++i) out.score[(first + i) * K + k] = scores[i];
+      *risk = mean_risk(data, settings.loss, rows, n, k, scores);
+      return;
+    }
+    if (!record) *risk = boost.mean_risk(settings.loss);
+    for (std::int64_t i = 0; i < n; ++i) out.score[(first + i) * K + k] = boost.score(i);
+  });
+  if (distinct.first_absent < 0) return;
+  const std::int64_t model = l * K + distinct.first_absent;  // that of all absent classes, without slopes
+  for (std::int64_t k = distinct.first_absent + 1, next = 0; k < K; ++k) {
+    while (next < distinct.outputs.size() && distinct.outputs[next] < k) ++next;
+    if (next < distinct.outputs.size() && distinct.outputs[next] == k) continue;
+    out.intercept[l * K + k] = out.intercept[model];
+    std::copy_n(out.path.begin() + model * n_recorded, n_recorded, out.path.begin() + (l * K + k) * n_recorded);
+    std::copy_n(out.risk.begin() + model * (n_recorded + 1), n_recorded + 1,
+                out.risk.begin() + (l * K + k) * (n_recorded + 1));
+    for (std::int64_t i = first; i < first + n; ++i) out.score[i * K + k] = out.intercept[model];
   }
-};
+}
 
 // Boosts every leaf; with `record` the path and the risk of all steps are kept too.
 inline LeafModels linear_boost(const RowsByLeaf& data, const BoostSettings& settings, bool record, ThreadTeam& team) {
@@ -319,21 +379,7 @@ inline LeafModels linear_boost(const RowsByLeaf& data, const BoostSettings& sett
       }
       return;
     }
-    const Leaf leaf = data.leaf(l);
-    LeafBoost boost(leaf);
-    for (std::int64_t k = 0; k < n_outputs; ++k) {
-      const std::int64_t problem = l * n_outputs + k;
-      boost.start([&](std::int64_t i) { return data.sign(mine[i], k); },
-                  [&](std::int64_t i) { return data.weights[mine[i]]; });
-      double* const risk = out.risk.data() + problem * (n_recorded + 1);
-      boost.run(settings, record ? out.path.data() + problem * n_recorded : nullptr, record ? risk : nullptr);
-      if (!record) *risk = boost.mean_risk(settings.loss);
-      out.intercept[problem] = boost.intercept();
-      for (std::int64_t c = 0; c < leaf.n_columns(); ++c)
-        out.coefficient[problem * n_features + leaf.feature(c)] =
-            leaf.in_user_units(c, boost.slope(c), out.intercept[problem]);
-      for (std::int64_t i = 0; i < leaf.n_rows(); ++i) out.score[(first + i) * n_outputs + k] = boost.score(i);
-    }
+    boost_leaf(data, settings, l, record, out);
   });
   return out;
 }

@@ -580,6 +580,7 @@ def linear_boost(
     by_likelihood: bool,
     record: bool,
     n_threads: int,
+    most_classes: int = 0,
 ) -> tuple[F64, F64, F64, I32, F64]:
     """Component-wise Newton boosting of a linear score in every leaf; leaf l has ``rows[start[l]:start[l + 1]]``.
 
@@ -588,6 +589,9 @@ def linear_boost(
     decreases by less than ``tol`` per unit of weight. Returns intercepts ``(L, O)``, coefficients ``(L, O, q)``, the
     scores of ``rows`` ``(m, O)``, the feature of every step ``(L, O, B)`` (-1: the intercept alone, -2: not taken) and
     the mean risk before and after every step ``(L, O, B + 1)``. Without ``record``: no features, and the last risk.
+
+    In a leaf of more than ``most_classes`` classes an output is boosted on the rows of its class and a sample of the
+    others; 0: on all rows. Sampled outputs have no record.
     """
 
 def joint_boost(
@@ -624,11 +628,13 @@ def held_out_errors(
     cap: float,
     most_rows: int,
     n_threads: int,
+    most_classes: int = 0,
 ) -> F64:
     """Weight of the held-out rows that each node's own scores misclassify; node v has ``rows[begin[v]:end[v]]``.
 
     The scores are boosted as by `linear_boost` on those of its rows that are not held out, at most ``most_rows`` of
-    them at even distances in the list. A node without such rows misclassifies all.
+    them at even distances in the list, and with samples of these if they have more than ``most_classes`` classes. A
+    node without such rows misclassifies all.
     """
 
 # --- leaf_models.hpp ---------------------------------------------------------------------------------------

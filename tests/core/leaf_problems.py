@@ -37,7 +37,13 @@ class Problem:
     start: NDArray[np.int64]
     n_outputs: int
 
-    def boost(self, settings: Settings = Settings(), record: bool = True, n_threads: int = 1) -> Result:  # noqa: B008
+    def boost(
+        self,
+        settings: Settings = Settings(),  # noqa: B008
+        record: bool = True,
+        n_threads: int = 1,
+        most_classes: int = 0,
+    ) -> Result:
         s = settings
         return Result(
             *_core.linear_boost(
@@ -54,6 +60,7 @@ class Problem:
                 s.by_likelihood,
                 record,
                 n_threads,
+                most_classes,
             )
         )
 

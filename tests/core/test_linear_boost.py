@@ -1,6 +1,7 @@
 """Newton boosting of linear scores: the kernel against NumPy, against likelihood fits, and what changes no score."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import hypothesis.strategies as st
@@ -263,6 +264,40 @@ def test_unrecorded_is_the_same_without_the_record(link, problem, n_steps, tol):
     assert_array_equal(with_record.coefficient, without.coefficient)
     assert without.path.shape == (*with_record.path.shape[:2], 0)
     assert_array_equal(with_record.risk[:, :, -1:], without.risk)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@given(seed=seeds)
+def test_outputs_of_many_classes_are_boosted_on_samples(link, seed):
+    problem = random_problem(seed, n=150, n_outputs=9, n_leaves=2)
+    settings = Settings(link, 3)
+    ours = problem.boost(settings, record=False, most_classes=4)
+    for leaf, (a, b) in enumerate(pairwise(problem.start)):
+        rows = problem.rows[a:b]
+        labels, v = problem.labels[rows], problem.weights[rows]
+        for k in range(9):
+            drawn, weights = oracle.sampled(labels, v, k, 4)
+            fit = oracle.boost(problem.D[rows[drawn]], oracle.signs(labels[drawn], 9)[:, [k]], weights, settings)
+            if fit.clear < 3:
+                continue  # a step hangs on rounding
+            scores = fit.intercept[0] + problem.D[rows] @ fit.coefficient[0]
+            loss = oracle.terms(link, oracle.signs(labels, 9)[:, k] * scores)[2]
+            assert_allclose(ours.scores[a:b, k], scores, rtol=1e-6, atol=1e-6)
+            assert_allclose(ours.risk[leaf, k, 0], np.average(loss, weights=v), rtol=1e-6, atol=1e-9)
+
+
+def test_a_sample_weighs_as_much_as_the_rows_it_is_of():
+    labels, v = np.arange(60, dtype=np.uint16) % 12, np.random.default_rng(0).exponential(size=60)
+    for k in range(12):
+        rows, weights = oracle.sampled(labels, v, k, 5)
+        assert len(rows) <= 5 + 25
+        assert_allclose(weights.sum(), v.sum())
+        assert_array_equal(np.sort(rows[:5]), np.flatnonzero(labels == k))
+
+
+def test_samples_have_no_record():
+    with pytest.raises(ValueError, match="no record"):
+        random_problem(0, n_outputs=3).boost(most_classes=2)
 
 
 @pytest.mark.parametrize("link", LINKS)

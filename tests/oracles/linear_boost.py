@@ -188,6 +188,23 @@ def boost_leaves(
     return [boost(D[leaf], signs(labels[leaf], n_outputs), weights[leaf], settings) for leaf in leaves]
 
 
+def sampled(labels: NDArray[np.uint16], weights: Floats, output: int, most_classes: int) -> tuple[Integers, Floats]:
+    """Rows of a leaf that an output is boosted on, those of its class first, and their weights.
+
+    Of more than `most_classes` classes: a systematic sample of the other rows, by weight and in the order of classes.
+    """
+    n, n_classes = len(labels), len(np.unique(labels))
+    own, others = np.flatnonzero(labels == output), np.flatnonzero(labels != output)
+    if not n_classes > most_classes > 0:
+        return np.arange(n), weights
+    others = others[np.argsort(labels[others], kind="stable")]
+    size = -(-n * most_classes // n_classes)
+    spacing = weights[others].sum() / size
+    points = (np.arange(size) + (output + 1) * 0.6180339887498949 % 1.0) * spacing
+    times = np.bincount(np.searchsorted(np.cumsum(weights[others]), points, side="right"), minlength=len(others))
+    return np.concatenate([own, others[times > 0]]), np.concatenate([weights[own], times[times > 0] * spacing])
+
+
 def literal(D: Floats, y: Floats, v: Floats, link: str, n_steps: int) -> tuple[list[int], Floats, Floats]:
     """ProbitBoost as the document writes it: path, and the intercept and slopes of the sum of its lines.
 
@@ -296,6 +313,7 @@ def held_out_error(
     n_outputs: int,
     settings: Settings,
     most_rows: int,
+    most_classes: int = 0,
 ) -> tuple[float, bool]:
     """Weight of a node's held-out rows that its own scores are wrong about, and whether no step or vote is a tie."""
     judges, fitted = rows[held_out[rows] == 1], rows[held_out[rows] == 0]
@@ -303,13 +321,17 @@ def held_out_error(
         return float(weights[judges].sum()), True
     if len(fitted) > most_rows:
         fitted = fitted[[i * len(fitted) // most_rows for i in range(most_rows)]]
-    targets = signs(labels[fitted], n_outputs)
-    fit = boost(D[fitted], targets, weights[fitted], settings)
-    scores = fit.intercept + D[judges] @ fit.coefficient.T
+    scores, clear = np.zeros((len(judges), n_outputs)), True
+    for k in range(n_outputs):
+        drawn, v = sampled(labels[fitted], weights[fitted], k, most_classes)
+        rows = fitted[drawn]
+        fit = boost(D[rows], signs(labels[rows], n_outputs)[:, [k]], v, settings)
+        scores[:, k] = fit.intercept[0] + D[judges] @ fit.coefficient[0]
+        clear &= fit.clear == settings.n_steps
     both = np.hstack([np.zeros_like(scores), scores]) if n_outputs == 1 else scores
     lead = np.diff(np.sort(both, axis=1)[:, -2:], axis=1)
     wrong = both.argmax(axis=1) != labels[judges]
-    return float(weights[judges][wrong].sum()), fit.clear == settings.n_steps and bool((lead > 1e-7).all())
+    return float(weights[judges][wrong].sum()), clear and bool((lead > 1e-7).all())
 
 
 def least_error(left: Sequence[int], errors: Sequence[float], node: int = 0) -> float:

@@ -36,6 +36,8 @@ class Recipe:
     per_class: bool = False
     emphasis: str = "half"
     n_rounds: int = 5
+    most_classes: int = 0
+    """Classes of a leaf above which scores are boosted on samples of its rows; 0: never."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,12 @@ def model_tree(rows: Rows, weights: Floats, drawn: Integers, recipe: Recipe, of_
     nodes = grow.grow(table, recipe.limits)
     scores = np.zeros((len(rows.labels), n_outputs))
     for leaf, reached in leaves(nodes, rows.codes):
-        Y = linear_boost.signs(rows.labels[leaf], n_outputs)
         for k in range(n_outputs):
             v = (weights if of_labels is None else of_labels[:, k])[leaf]
-            fit = linear_boost.boost(rows.D[leaf], Y[:, [k]], v, recipe.leaf)
+            most = recipe.most_classes if of_labels is None and n_outputs > 1 else 0
+            drawn, v = linear_boost.sampled(rows.labels[leaf], v, k, most)
+            Y = linear_boost.signs(rows.labels[leaf][drawn], n_outputs)
+            fit = linear_boost.boost(rows.D[leaf][drawn], Y[:, [k]], v, recipe.leaf)
             scores[reached, k] = fit.intercept[0] + rows.D[reached] @ fit.coefficient[0]
     return scores
 

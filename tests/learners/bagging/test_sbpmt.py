@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from committee import ProbitModelTreeClassifier, SBPMTClassifier
 from committee.data.bins import Binned
 from committee.data.design import Design
+from committee.learners.bagging import sbpmt as learner
 from committee.learners.trees.newton_boost import SCORE_CAP
 from committee.voters.committees import BoostedCommittees
 from tests.oracles import grow, linear_boost, sbpmt
@@ -72,7 +73,9 @@ def committees_by_hand(model: SBPMTClassifier, X: Any, y: Any, weights: Floats |
     likelihood = model.selection == "likelihood"
     leaf = linear_boost.Settings(model.link, model.n_leaf_steps, model.tol, SCORE_CAP[model.link], likelihood)
     limits = grow.Limits(model.max_depth or 0, 0, model.min_samples_leaf, 0.0, model.min_impurity_decrease)
-    recipe = sbpmt.Recipe(limits, leaf, model.tree == "per_class", model.emphasis, model.n_boosting_rounds)
+    recipe = sbpmt.Recipe(
+        limits, leaf, model.tree == "per_class", model.emphasis, model.n_boosting_rounds, learner.MOST_CLASSES
+    )
     return [sbpmt.boost(rows, w, drawn, recipe) for drawn in model.estimators_samples_]
 
 
@@ -110,6 +113,34 @@ def test_boosting_is_the_one_by_hand(params, n_classes, seed, weighted):
         assert (replace(ours[m].members, soft=False).votes(X) == committee.votes).mean() > 0.98
         same += 1
     assert same >= 2
+
+
+@pytest.mark.parametrize("params", [{}, {"min_impurity_decrease": "auto"}])
+def test_scores_of_many_classes_are_boosted_on_samples_of_the_rows(params, monkeypatch):
+    X, y = table(3, n=240, n_classes=7)
+    every = small(**params).fit(X, y)
+    monkeypatch.setattr(learner, "MOST_CLASSES", 4)
+    some = small(**params).fit(X, y)
+    assert_allclose(some.risks_[:1], some_risk(some, X, y), rtol=1e-9)
+    assert (some.predict_proba(X) != every.predict_proba(X)).any()
+    if not params:
+        for mine, committee in zip(parts(some), committees_by_hand(some, X, y, None), strict=True):
+            assert_allclose(some.errors_[mine], committee.errors, rtol=1e-6)
+
+
+def test_scores_with_weights_of_their_own_are_boosted_on_all_rows(monkeypatch):
+    X, y = table(3, n=240, n_classes=7)
+    every = small(emphasis="mh").fit(X, y)
+    monkeypatch.setattr(learner, "MOST_CLASSES", 4)
+    assert_same_bits(small(emphasis="mh").fit(X, y), every, X)
+
+
+def some_risk(model: SBPMTClassifier, X: Any, y: Any) -> Floats:
+    """Risk of the first tree on the rows of its committee, which have equal weights."""
+    drawn = model.estimators_samples_[0]
+    F = voters(model)[0].members.scores(X[drawn])[:, 0]
+    signs = linear_boost.signs(y[drawn].astype(np.uint16), F.shape[1])
+    return np.array([linear_boost.terms(model.link, signs * F)[2].sum(axis=1).mean()])
 
 
 @pytest.mark.one_in(2)

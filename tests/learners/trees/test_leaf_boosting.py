@@ -143,31 +143,31 @@ def grown(seed, n=300, n_classes=2, max_depth=5, n_threads=1):
     return problem, growing.grow_classes(problem.labels, problem.weights, problem.rows, 0)
 
 
-def errors_of(problem, rows, held_out, link="probit", n_steps=5, most_rows=1000, n_threads=1):
+def errors_of(problem, rows, held_out, link="probit", n_steps=5, most_rows=1000, n_threads=1, most_classes=0):
     return _core.held_out_errors(
         problem.D, rows.rows, rows.begin, rows.end, problem.labels, problem.weights, held_out, problem.n_outputs, link,
-        n_steps, 20.0, most_rows, n_threads,
+        n_steps, 20.0, most_rows, n_threads, most_classes,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("n_classes", "most_classes"), [(2, 0), (3, 0), (5, 3)])
 @settings(max_examples=15)
 @given(seed=seeds, most_rows=st.sampled_from([12, 1000]), share=st.sampled_from([0.3, 0.9]))
-def test_kernel_is_the_oracle(link, n_classes, seed, most_rows, share):
+def test_kernel_is_the_oracle(link, n_classes, most_classes, seed, most_rows, share):
     problem, tree = grown(seed, n_classes=n_classes, max_depth=2)
     held_out = (np.random.default_rng(seed).random(len(problem.D)) < share).astype(np.uint8)
     rows = RowsOfNodes.of(tree, problem.rows)
     expected = [
         linear_boost.held_out_error(
             problem.D, problem.labels, problem.weights, rows.rows[a:b], held_out, problem.n_outputs,
-            Settings(link, 3), most_rows,
+            Settings(link, 3), most_rows, most_classes,
         )
         for a, b in zip(rows.begin, rows.end, strict=True)
     ]  # fmt: skip
     clear = np.array([sure for _, sure in expected])
     assume(clear.any())
-    errors = errors_of(problem, rows, held_out, link, n_steps=3, most_rows=most_rows)
+    errors = errors_of(problem, rows, held_out, link, n_steps=3, most_rows=most_rows, most_classes=most_classes)
     assert_allclose(errors[clear], np.array([error for error, _ in expected])[clear], rtol=1e-12, atol=1e-12)
 
 

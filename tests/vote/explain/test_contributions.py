@@ -196,6 +196,14 @@ def test_importances_divide_the_fall_of_the_risk(n_classes, tree):
     assert importances.shape == (4,) and np.isclose(importances.sum(), 1.0) and (importances >= 0).all()
 
 
+def test_importances_of_many_scores_are_those_of_few(monkeypatch):
+    X, y = mixed_table(8, n_classes=3)
+    few = ProbitModelTreeClassifier(n_leaf_steps=5).fit(X, y).feature_importances_
+    monkeypatch.setattr("committee.vote.explain.importances.is_faster_by_covariance", lambda n_scores, n_columns: True)
+    many = ProbitModelTreeClassifier(n_leaf_steps=5).fit(X, y).feature_importances_
+    assert_allclose(many, few, rtol=1e-8)
+
+
 def test_importances_find_what_matters():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 6))

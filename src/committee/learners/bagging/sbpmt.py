@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 EmphasisName = Literal["samme", "half", "m1", "m2", "mh"]
 """Values of the parameter `emphasis`."""
 
+MOST_CLASSES = 64
+"""Classes of a leaf up to which each score is boosted on all of its rows, in place of a sample of the other classes."""
+
 
 # --- emphasis ---------------------------------------------------------------------------------------------------------
 
@@ -284,6 +287,8 @@ def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, limits:
     """
     if limits.leaf_steps == "gradient":
         return float(weights @ JointLikelihood(limits.link).losses(tree.scores, labels))
+    if tree.scores.shape[1] > limits.most_classes > 0:  # the same up to rounding, without a loss for each row and class
+        return float(sum(each.leaves.sums(each.weights) @ each.risk.sum(axis=1) for each in tree.trees))
     return float(weights @ leaf_losses(limits.link, tree.scores, labels, joint=False).sum(axis=1))
 
 
@@ -399,7 +404,7 @@ class SBPMTClassifier(SubsampledVote):
 
     def _jobs(self, rows: Rows, draws: list[Counts], seeds: NDArray[np.integer[Any]]) -> Iterator[tuple[Any, Any, Any]]:
         table = ModelTreeTable(rows, self.table_, len(self.classes_), self.max_bins, 1)
-        limits = ModelTreeLimits.of(self, int(draws[0].sum()))
+        limits = ModelTreeLimits.of(self, int(draws[0].sum()), MOST_CLASSES)
         for counts, seed in zip(draws, seeds, strict=True):
             drawn = np.flatnonzero(counts).astype(np.int32)
             weights = draw_weights(rows, len(self.classes_), self.class_weight, counts)

@@ -41,6 +41,7 @@ class LeafBoosting:
     n_threads: int
     joint: bool = False  # all scores of a leaf together, along the gradient of their likelihood
     record: bool = True  # return path and risk of every step; always if `joint`
+    most_classes: int = 0  # leaves of more classes boost each score on a sample of the rows; 0: on all; no record
 
     def boosted(self, rows: I32, start: I64, n_steps: int) -> BoostedScores:
         """Boost every score by at most `n_steps` steps; leaf l has ``rows[start[l]:start[l + 1]]``."""
@@ -64,7 +65,7 @@ class LeafBoosting:
     ) -> BoostedScores:
         return _core.linear_boost(
             self.D, rows, start, labels, weights, n_outputs, self.link, n_steps, self.tol, self.cap,
-            self.by_likelihood, self.record, self.n_threads,
+            self.by_likelihood, self.record, self.n_threads, self.most_classes,
         )  # fmt: skip
 
     def errors(self, rows: I32, scores: F64) -> F64:
@@ -203,6 +204,7 @@ def pruned(
     link: LinkName,
     seed: int,
     n_threads: int,
+    most_classes: int = 0,
 ) -> GrownTree:
     """Return the tree without splits below which scores err more than the node's own (Quinlan 1987).
 
@@ -217,7 +219,7 @@ def pruned(
     held_out = (np.random.default_rng(seed).random(len(D)) < HELD_OUT).astype(np.uint8)
     errors = _core.held_out_errors(
         D, rows.rows, rows.begin, rows.end, labels, weights, held_out, n_outputs, link, N_STEPS, SCORE_CAP[link],
-        MOST_ROWS, n_threads,
+        MOST_ROWS, n_threads, most_classes,
     )  # fmt: skip
     return cut(tree, kept_splits(tree.left, errors, ROUNDING * float(weights[drawn].sum())))
 

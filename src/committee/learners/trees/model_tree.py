@@ -26,7 +26,7 @@ from committee.learners.trees.newton_boost import SCORE_CAP
 from committee.vote.committee import Committee
 from committee.vote.explain.importances import feature_importances, risk_decreases
 from committee.vote.links.probability import Share
-from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_labels, tree_grower
+from committee.voters.growing import GrowthLimits, deep_tree_grower, forest_from_grown, leaf_labels, tree_grower
 from committee.voters.model_forest import LeafRows, LinkName, ModelForest, TrainingRecord
 
 if TYPE_CHECKING:
@@ -192,9 +192,10 @@ class ModelTreeLimits:
     selection: Literal["error", "likelihood"]
     tol: float
     pruned: bool  # pruned by held-out errors, in place of a limit on the gain of a split
+    most_classes: int  # as in `LeafBoosting`
 
     @classmethod
-    def of(cls, learner: Any, n_rows: int) -> Self:
+    def of(cls, learner: Any, n_rows: int, most_classes: int = 0) -> Self:
         growth, pruned = GrowthLimits.of(learner), learner.min_impurity_decrease == "auto"
         if learner.max_depth == "auto":
             growth = replace(growth, max_depth=depth_for(n_rows, growth.min_samples_leaf))
@@ -202,7 +203,7 @@ class ModelTreeLimits:
             growth = replace(growth, min_impurity_decrease=0.0)
         return cls(
             growth, learner.n_leaf_steps, learner.leaf_steps, learner.link, learner.tree, learner.selection,
-            learner.tol, pruned,
+            learner.tol, pruned, most_classes,
         )  # fmt: skip
 
 
@@ -312,12 +313,16 @@ class ModelTreeTable:
         *,
         record: bool,
     ) -> ModelTree:
-        growing = tree_grower(self.binned, "gini", n_classes, limits.growth, self.threads)
-        tree = growing.grow_classes(labels, weights, drawn, seed)
+        # the same tree, in time that depends on the rows of a node and not on its histogram of bins and classes
+        by_rows = n_classes > limits.most_classes > 0 and not limits.growth.max_leaf_nodes
+        growing = deep_tree_grower if by_rows else tree_grower
+        tree = growing(self.binned, "gini", n_classes, limits.growth, self.threads).grow_classes(
+            labels, weights, drawn, seed
+        )
         n_outputs = 1 if n_classes == 2 else n_classes
         if limits.pruned:
             own = self.D, labels, self.weights, drawn
-            tree = pruned(tree, *own, n_outputs, limits.link, seed, self.threads)
+            tree = pruned(tree, *own, n_outputs, limits.link, seed, self.threads, limits.most_classes)
         leaf = tree.leaf_of_row[drawn]
         tree.forget_rows()
         order = np.argsort(leaf, kind="stable")
@@ -325,10 +330,11 @@ class ModelTreeTable:
         size = np.bincount(leaf)
         leaves = LeafRows(inside, np.concatenate([[0], np.cumsum(size[size > 0])]))
         joint = limits.leaf_steps == "gradient"
+        recorded = record or limits.n_leaf_steps == "cv"
         boosting = LeafBoosting(
             self.D, labels, weights if of_scores is None or joint else of_scores, n_outputs, limits.link, limits.tol,
             SCORE_CAP[limits.link], limits.selection == "likelihood", self.threads, joint,
-            record or limits.n_leaf_steps == "cv",
+            recorded, 0 if recorded else limits.most_classes,
         )  # fmt: skip
         intercept, coefficient, scores, _, risk = boosted_leaves(boosting, leaves, limits.n_leaf_steps, seed)
         w, last_risk = weights[inside], risk[:, :, -1]

@@ -28,6 +28,11 @@ from committee.voters.forest import Forest
 from committee.voters.model_forest import LeafRows, ModelForest
 
 
+def is_faster_by_covariance(n_scores: int, n_columns: int) -> bool:
+    """Return True if scores are so many that their covariances with the columns are taken from those of the columns."""
+    return n_scores > max(32, n_columns)
+
+
 def class_entropy(sums: F64, n_outputs: int) -> F64:
     """Least risk of a constant score at nodes with class weights ``(nodes, K)``, for each output: ``(nodes, O)``."""
     share = sums / sums.sum(axis=1, keepdims=True)
@@ -51,11 +56,16 @@ def split_decreases(forest: Forest, sums: F64, n_outputs: int) -> F64:
 
 def leaf_decreases(leaves: LeafRows, D: F64, w: F64, scores: F64, coefficient: F64, decrease: F64) -> F64:
     """Distribute the risk decrease ``(L, O)`` of each leaf over the design columns, ``(L, q)``."""
-    mean = leaves.sums(w[:, None] * scores) / leaves.sums(w)[:, None]
-    apart = w[:, None] * (scores - leaves.repeat_by_leaf(mean))
-    part = np.empty_like(coefficient)
-    for o in range(scores.shape[1]):
-        part[:, o] = leaves.sums(apart[:, o, None] * D)
+    if is_faster_by_covariance(*scores.shape[1:], *D.shape[1:]):
+        apart = D - leaves.repeat_by_leaf(leaves.centre(D, w))
+        covariance = leaves.sums((w[:, None] * apart)[:, :, None] * apart[:, None])  # of the columns, (L, q, q)
+        part = np.einsum("loc,lcd->lod", coefficient, covariance)
+    else:
+        mean = leaves.sums(w[:, None] * scores) / leaves.sums(w)[:, None]
+        apart = w[:, None] * (scores - leaves.repeat_by_leaf(mean))
+        part = np.empty_like(coefficient)
+        for o in range(scores.shape[1]):
+            part[:, o] = leaves.sums(apart[:, o, None] * D)
     part *= coefficient  # b_c Cov(d_c, F), whose sum over the columns is the variance of F
     variance = part.sum(axis=2)
     worth = np.divide(decrease, variance, out=np.zeros_like(decrease), where=variance > 0.0)
