@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from math import isclose
 from pathlib import Path
 
-PAGES = Path(__file__).resolve().parents[2] / "docs" / "papers"
+ROOT = Path(__file__).resolve().parents[2]
+PAGES, LONG_TABLES = ROOT / "docs" / "papers", ROOT / "benchmarks" / "results" / "papers"
 NUMBER = r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?"
 TIMED = r"\b(s|ms|seconds|fit|choice|training|one split|100 splits)\b|x vanilla"
 """Words in the headings of columns that were timed."""
@@ -32,6 +33,12 @@ def tables_of(page: Path) -> list[PageTable]:
             end = next((i for i in range(number, len(lines)) if not lines[i].startswith("|")), len(lines))
             found.append(PageTable(cells(lines[number - 1]), tuple(map(cells, lines[number + 1 : end])), number))
     return found
+
+
+def published_tables(paper: str) -> list[PageTable]:
+    """Tables of a paper's page, and of the file of its long tables, if it has one."""
+    files = (folder / f"{paper}.md" for folder in (PAGES, LONG_TABLES))
+    return [table for file in files if file.exists() for table in tables_of(file)]
 
 
 def cells(line: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from committee.papers import PAPERS
-from tests.papers.paper_pages import PAGES, PageTable, assert_same_numbers, same_cell, tables_of
+from tests.papers.paper_pages import PAGES, PageTable, assert_same_numbers, published_tables, same_cell, tables_of
 
 FOLDER, DATA = (os.environ.get(name) for name in ("COMMITTEE_PAPERS", "COMMITTEE_DATA"))  # no test sees the latter
 OPTIONS = {
@@ -29,7 +29,7 @@ def test_a_whole_run_prints_the_page(paper):
     assert FOLDER and DATA, "COMMITTEE_PAPERS names the folder of the runs, and COMMITTEE_DATA that of the tables"
     out, page = Path(FOLDER) / paper, PAGES / f"{paper}.md"
     import_module(PAPERS[paper]).rebuild(Path(DATA), out, **OPTIONS.get(paper, {}))
-    shown = tables_of(page)
+    shown = published_tables(paper)
     for made in [table for file in sorted(out.glob("tables*.md")) for table in tables_of(file)]:
         alike = [table for table in shown if table.heading == made.heading]
         assert alike, f"{page.name} lacks the table {' | '.join(made.heading)}"

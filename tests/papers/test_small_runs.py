@@ -7,7 +7,7 @@ from committee.cli.main import app
 from committee.papers import PAPERS
 from committee.papers.margins.rebuild import rebuild as margins
 from committee.papers.shared.tables import Bundled, SourceTable, load_source_table
-from tests.papers.paper_pages import PAGES, tables_of
+from tests.papers.paper_pages import published_tables, tables_of
 
 RUNS = {
     "sbpmt": (["--tables", "iris"], ("Table 2: accuracy", "mean of 1"), "table2-default.csv"),
@@ -76,7 +76,7 @@ def test_small(paper, monkeypatch, tmp_path):
     found = {path.name for path in (tmp_path / "out").iterdir()}
     assert file in found and any(name.startswith("cells-small") for name in found)
     made = {table.kind for page in (tmp_path / "out").glob("tables*.md") for table in tables_of(page)}
-    other = {" | ".join(t.heading) for t in tables_of(PAGES / f"{paper}.md") if t.kind not in made}
+    other = {" | ".join(t.heading) for t in published_tables(paper) if t.kind not in made}
     assert other == OTHER_TABLES.get(paper, {}).keys()
 
 
