@@ -585,6 +585,20 @@ def test_unknown_categories_are_counted(tmp_path, plain):
     assert "note: column 'colour': 4 cells hold unknown categories, read as missing: 'green' (3), 'grey' (1)" in said
 
 
+def test_an_unknown_one_of_many_categories_counts_as_the_mean(tmp_path):
+    rows = pl.DataFrame(
+        {"shop": [f"s{k % 20}" for k in range(100)], "y": [("no", "yes")[k % 20 > 9] for k in range(100)]}
+    )
+    table, model, new = (tmp_path / name for name in ("t.csv", "m.safetensors", "new.csv"))
+    rows.write_csv(table), pl.DataFrame({"shop": ["other"]}).write_csv(new)
+    succeed("fit", table, "-t", "y", "-m", "tree", "--folds", 0, "-o", model)
+    said = succeed("predict", model, new).stderr
+    assert "column 'shop': 1 cell holds an unknown category, read as the mean of all rows: 'other' (1)" in said
+    succeed("evaluate", model, table, "--report", tmp_path / "page.html")
+    limits = (tmp_path / "page.html").read_text("utf-8")
+    assert "Categories unseen in training count as the mean of all rows" in limits and "count as missing" not in limits
+
+
 def test_large_files_are_read_in_pieces(plain, monkeypatch):
     table, model, expected = plain
     monkeypatch.setattr("committee.cli.files.LARGE", 1000)

@@ -121,13 +121,14 @@ class UnknownCategories:
     def notes(self) -> list[str]:
         return [self._note(name, counts) for name, counts in self.counts.items()]
 
-    @staticmethod
-    def _note(name: str, counts: Counter[str]) -> str:
+    def _note(self, name: str, counts: Counter[str]) -> str:
+        table = table_schema(self.learner)
+        read_as = "the mean of all rows" if table.coded(table.names.index(name)) is None else "missing"
         n = sum(counts.values())
         cells = "1 cell holds an unknown category" if n == 1 else f"{n:,} cells hold unknown categories"
         shown = ", ".join(f"{value!r} ({count:,})" for value, count in counts.most_common(3))
         more = f" and {len(counts) - 3:,} more" if len(counts) > 3 else ""
-        return f"column {name!r}: {cells}, read as missing: {shown}{more}"
+        return f"column {name!r}: {cells}, read as {read_as}: {shown}{more}"
 
 
 def note_unknown_categories(learner: Any, X: Any) -> None:

@@ -362,9 +362,11 @@ def limits(found: Explanation) -> list[tuple[str, str]]:
     if hasattr(model, "classes_"):
         rows.append(("classes", "Every row gets one of the classes above, even a row unlike all of them."))
     table = None if model.table_ is None else model.table_.source
-    coded = [] if table is None else [table.column(j) for j in range(table.n_features) if table.categories[j]]
-    if coded:
-        rows.append(("categories", f"Categories unseen in training count as missing ({quoted(coded)})."))
+    if table is not None:
+        columns = [j for j in range(table.n_features) if table.categories[j]]
+        for counted, coded in (("missing", True), ("the mean of all rows", False)):
+            if names := [table.column(j) for j in columns if (table.coded(j) is not None) is coded]:
+                rows.append(("categories", f"Categories unseen in training count as {counted} ({quoted(names)})."))
     voters = model.committee_.voters
     if isinstance(voters, LinearLeaves):
         rows.append(("extrapolation", "Beyond the range of the training rows predictions follow the leaves' lines."))
