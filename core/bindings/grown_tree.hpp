@@ -8,6 +8,7 @@
 
 #include "bindings/arrays.hpp"
 #include "threads/vector.hpp"
+#include "trees/pairwise_sum.hpp"
 #include "trees/tree.hpp"
 
 namespace committee {
@@ -30,8 +31,11 @@ struct TreeNodes {
   Vector<std::uint8_t> missing_left;
   Vector<std::int64_t> category_offset{0};
   Vector<std::uint32_t> category_bits;
-  Vector<double> gain, sums;  // sums: nodes x planes
+  Vector<double> gain, sums;  // sums: nodes x planes, or of the classes that each node holds
   Vector<std::int64_t> count;
+  int n_classes = 0;  // of sums by class; 0: nodes x planes
+  Vector<std::int64_t> class_offset;
+  Vector<std::uint16_t> class_label;
 
   explicit TreeNodes(FlatTree&& t)
       : feature(std::move(t.feature)),
@@ -40,7 +44,10 @@ struct TreeNodes {
         missing_left(std::move(t.missing_left)),
         gain(std::move(t.gain)),
         sums(std::move(t.sums)),
-        count(std::move(t.count)) {
+        count(std::move(t.count)),
+        n_classes(t.n_classes),
+        class_offset(std::move(t.class_offset)),
+        class_label(std::move(t.class_label)) {
     category_offset.reserve(n_nodes() + 1);
     for (const auto& words : t.category_bits) {
       category_bits.insert(category_bits.end(), words.begin(), words.end());
@@ -72,7 +79,23 @@ struct TreeNodes {
     return view_of(tree.p->*member, tree.h);
   }
   static nb::object sums_array(nb::pointer_and_handle<TreeNodes> tree) {
-    return rows_view_of(tree.p->sums, tree.p->n_nodes(), tree.h);
+    const TreeNodes& own = *tree.p;
+    if (own.n_classes == 0) return rows_view_of(own.sums, own.n_nodes(), tree.h);
+    Vector<double> all(own.n_nodes() * own.n_classes, 0.0);
+    own.each_sum([&](std::int64_t node, std::int64_t label, double sum) { all[node * own.n_classes + label] = sum; });
+    return array_of(std::move(all), {own.n_nodes(), own.n_classes});
+  }
+  // Of each node the classes that it holds and their weights, and the weight of all; None of other trees.
+  static nb::object class_sums(nb::pointer_and_handle<TreeNodes> tree) {
+    const TreeNodes& own = *tree.p;
+    if (own.n_classes == 0) return nb::none();
+    Vector<double> total(own.n_nodes());
+    for (std::int64_t i = 0; i < own.n_nodes(); ++i) {
+      const std::int64_t first = own.class_offset[i], n = own.class_offset[i + 1] - first;
+      total[i] = row_sum({own.class_label.data() + first, own.sums.data() + first, n}, own.n_classes);
+    }
+    return nb::make_tuple(array<&TreeNodes::class_offset>(tree), array<&TreeNodes::class_label>(tree),
+                          array<&TreeNodes::sums>(tree), array_of(std::move(total)));
   }
   static nb::tuple arrays(nb::pointer_and_handle<TreeNodes> tree) {
     return nb::make_tuple(array<&TreeNodes::feature>(tree), array<&TreeNodes::bin>(tree), array<&TreeNodes::left>(tree),
@@ -85,6 +108,12 @@ struct TreeNodes {
   static constexpr const char* kOtherLengths = "the arrays of the tree are not of one length";
 
  private:
+  template <class Visit>
+  void each_sum(Visit&& visit) const {
+    for (std::int64_t i = 0; i < n_nodes(); ++i)
+      for (std::int64_t at = class_offset[i]; at < class_offset[i + 1]; ++at) visit(i, class_label[at], sums[at]);
+  }
+
   // A walk reads no further than the arrays reach, and ends.
   void require_tree() const {
     const std::int64_t n = n_nodes();

@@ -68,6 +68,29 @@ class PyTrees {
     return array_of(std::move(F), {n, D});
   }
 
+  nb::object sum_shares(In2<double> X, In1<std::int64_t> offset, In1<std::uint16_t> label, In1<double> share,
+                        In1<double> weights, std::int64_t n_classes, int n_threads) const {
+    const std::int64_t n = rows_of(X), n_shares = length(share);
+    require(n_classes >= 1, "n_classes must be positive");
+    require(length(weights) == trees_.n_trees(), "weights needs one number per tree");
+    require(length(offset) == trees_.n_nodes() + 1 && length(label) == n_shares && offset(0) == 0 &&
+                offset(trees_.n_nodes()) == n_shares,
+            "offset does not part the shares into those of the nodes");
+    for (std::int64_t i = 0; i < trees_.n_nodes(); ++i)
+      require(offset(i) <= offset(i + 1), "offset does not part the shares into those of the nodes");
+    for (std::int64_t i = 0; i < n_shares; ++i) require(label(i) < n_classes, "a label is out of range");
+    Vector<double> F(n * n_classes, 0.0);
+    unlocked(n_threads, [&](ThreadTeam& team) {
+      trees_.walk(X.data(), n, team, [&](std::int64_t t) {
+        return [from = offset.data() + trees_.offset(t), k = label.data(), v = share.data(), w = weights.data()[t],
+                F = F.data(), n_classes](std::int64_t i, std::int32_t at) {
+          for (std::int64_t s = from[at]; s < from[at + 1]; ++s) F[i * n_classes + k[s]] += w * v[s];
+        };
+      });
+    });
+    return array_of(std::move(F), {n, n_classes});
+  }
+
   nb::object sum_outputs(In2<double> X, In1<double> value, In1<double> weights, std::int64_t n_outputs,
                          int n_threads) const {
     const std::int64_t n = rows_of(X);
@@ -103,6 +126,8 @@ void register_traverse(nb::module_& m) {
            "n_classes"_a, "n_threads"_a)
       .def("sum_values", &PyTrees::sum_values, "X"_a.noconvert(), "value"_a.noconvert(), "weights"_a.noconvert(),
            "n_threads"_a)
+      .def("sum_shares", &PyTrees::sum_shares, "X"_a.noconvert(), "offset"_a.noconvert(), "label"_a.noconvert(),
+           "share"_a.noconvert(), "weights"_a.noconvert(), "n_classes"_a, "n_threads"_a)
       .def("sum_outputs", &PyTrees::sum_outputs, "X"_a.noconvert(), "value"_a.noconvert(), "weights"_a.noconvert(),
            "n_outputs"_a, "n_threads"_a);
 }

@@ -59,7 +59,7 @@ class Growth {
     Node root{{0, n_in_use, 0, 0}};
     root.histogram = build(root);
     root.sums = feature_sums(*root.histogram, 0);
-    tree_.add_root(n_in_use, root.sums.data());
+    tree_.add_root(n_in_use, root.sums.data(), planes_);
     consider(std::move(root));
     open_.grow([&](Node&& node) { expand(std::move(node)); }, [&](Node& node) { leaf(node); });
     return std::move(tree_);
@@ -107,7 +107,7 @@ class Growth {
     return sums;
   }
 
-  bool may_split(const Node& node) const { return tree_.may_split(node, node.sums.data()); }
+  bool may_split(const Node& node) const { return tree_.may_split(node, node.sums.data(), planes_); }
 
   void leaf(Node& node) {
     if (node.histogram) buffers_.idle_histograms.push_back(std::move(node.histogram));

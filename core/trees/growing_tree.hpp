@@ -92,16 +92,17 @@ struct GrowthLimits : TreeLimits {
 
 class GrowingTree : public FlatTree {
  public:
+  // `planes`: sums of each node; 0 if they are kept elsewhere.
   GrowingTree(const GrowthLimits& limits, const Units& units, int planes)
       : limits_(limits), rules_{units, {}}, planes_(planes) {}
 
-  // The root, whose weight turns shares into limits.
-  void add_root(std::int64_t n_rows, const std::uint64_t* packed) {
+  // The root, whose weight turns shares into limits; `packed`: its sums, as many as `held`.
+  void add_root(std::int64_t n_rows, const std::uint64_t* packed, int held) {
     const std::int32_t root = add_node(planes_);
     record(root, n_rows, packed);
-    Vector<double> w(planes_);
-    rules_.units.read(packed, planes_, w.data());
-    const double total = rules_.units.weight(w.data(), planes_);
+    Vector<double> w(held);
+    rules_.units.read(packed, held, w.data());
+    const double total = rules_.units.weight(w.data(), held);
     const double noise = kNoise * (rules_.units.moment_unit > 0.0 ? rules_.units.spread : total);
     const double min_gain = limits_.min_gain < 0.0 ? -0.5 : std::max(limits_.min_gain * total, noise);
     rules_.limits = {limits_.min_samples_leaf, limits_.min_weight_leaf * total, min_gain, noise};
@@ -122,18 +123,19 @@ class GrowingTree : public FlatTree {
     for (std::int64_t k = 0; k < rules_.units.centre.size(); ++k) to[1 + k] += rules_.units.centre[k] * to[0];
   }
 
-  bool may_split(const NodeRange& node, const std::uint64_t* packed) const {
-    return limits_.may_split(node.depth, node.size()) && !is_pure(packed);
+  // `packed`: the node's sums, as many as `held`.
+  bool may_split(const NodeRange& node, const std::uint64_t* packed, int held) const {
+    return limits_.may_split(node.depth, node.size()) && !is_pure(packed, held);
   }
 
   // How splits are looked for, once there is a root.
   const SplitRules& rules() const { return rules_; }
 
  private:
-  bool is_pure(const std::uint64_t* packed) const {
+  bool is_pure(const std::uint64_t* packed, int held) const {
     if (rules_.units.moment_unit > 0.0) return false;
     double total = 0.0, most = 0.0;
-    for (int k = 0; k < planes_; ++k) {
+    for (int k = 0; k < held; ++k) {
       const double w = rules_.units.fixed.weight(packed[k]);
       total += w;
       most = std::max(most, w);

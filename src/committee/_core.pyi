@@ -147,6 +147,14 @@ class TreeNodes:
     count: I64
     """Training rows that reached the node."""
     sums: F64
+    n_classes: int
+    """Number of classes if `class_sums` are stored, else 0."""
+    def class_sums(self) -> tuple[I64, U16, F64, F64] | None:
+        """Classes at the nodes of a deep tree of more than two classes; None of other trees.
+
+        Node i holds the classes ``label[offset[i]:offset[i + 1]]``, ascending, with the weights ``sum``. ``total`` are
+        the sums over them, with the bits of ``sums.sum(axis=1)``. The order is offset, label, sum, total.
+        """
 
 def joined_nodes(trees: Sequence[TreeNodes]) -> tuple[I64, I32, I32, I32, U8, I64, U32, F64, I64]:
     """Nodes of all trees end to end: the number of nodes of each tree, then the arrays of `TreeNodes.nodes` but sums.
@@ -455,6 +463,10 @@ class Trees:
         """``(n, n_classes)``: sum of the weights of the trees whose leaf votes for each class; label -1 abstains."""
     def sum_values(self, X: F64, value: F64, weights: F64, n_threads: int) -> F64:
         """``(n, D)``: weighted sum over the trees of ``value[leaf]``, value ``(N, D)``."""
+    def sum_shares(
+        self, X: F64, offset: I64, label: U16, share: F64, weights: F64, n_classes: int, n_threads: int
+    ) -> F64:
+        """``(n, n_classes)``: as `sum_values`; node i has the shares ``offset[i]:offset[i + 1]`` of their labels."""
     def sum_outputs(self, X: F64, value: F64, weights: F64, n_outputs: int, n_threads: int) -> F64:
         """``(n, n_outputs)``: tree ``t * n_outputs + k`` adds ``weights[t] * value[leaf]`` to output k.
 

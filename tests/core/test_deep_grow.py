@@ -40,7 +40,7 @@ def test_small_tables_grow_the_other_growers_trees(table, max_features, seed):
 
 @given(
     st.sampled_from(KINDS),
-    st.integers(2, 9),
+    st.sampled_from([2, 3, 5, 9, 60]),
     st.sampled_from([2, 30, 255, 700]),
     st.sampled_from(["equal", "integer", "some_zero", "heavy"]),
     st.sampled_from([0.0, 0.1]),
@@ -53,6 +53,22 @@ def test_larger_tables_do_too(kind, n_classes, max_bins, weights, missing, max_f
     for limits in (oracle.Limits(), oracle.Limits(max_depth=5, min_samples_leaf=3, min_gain=0.0012345)):
         tree = case.grow_with(case.deep_grower(limits, max_features), seed)
         assert_same_tree(tree, case.grow(limits, max_features, seed=seed))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 8, 128, 137, 400])
+def test_class_sums_are_those_of_the_classes_present(n_classes):
+    case = random_case(np.random.default_rng(0), "gini", 300, 3, n_classes=n_classes, weights="heavy")
+    tree = case.grow_with(case.deep_grower(oracle.Limits()))
+    if n_classes == 2:
+        assert tree.class_sums() is None
+        return
+    offset, label, weight, total = tree.class_sums()
+    dense = np.zeros((len(tree.feature), n_classes))
+    dense[np.repeat(np.arange(len(dense)), np.diff(offset)), label] = weight
+    assert tree.n_classes == n_classes
+    assert_array_equal(tree.sums, dense)
+    assert total.tobytes() == dense.sum(axis=1).tobytes()
+    assert (np.diff(offset) <= tree.count).all()
 
 
 @pytest.mark.one_in(3)

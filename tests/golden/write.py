@@ -113,6 +113,7 @@ CLASSES: dict[str, NDArray[Any]] = {
     "integers": np.array([-7, 0, 300]),
     "floats": np.array([-1.0, 1.0, 2.0]),
     "truth": np.array([False, True]),
+    "many": np.arange(10),
 }
 
 
@@ -207,6 +208,7 @@ add("tree_regressor", "mixed", "number", TreeRegressor(max_leaf_nodes=6))
 add("abstaining_stump", "gaps", "floats 2", AbstainingStump())
 add("forest", "mixed", "text 3", RandomForestClassifier(3, max_depth=3, random_state=0))
 add("arc_gv_three", "gaps", "text 3", ArcGVClassifier(5, random_state=0))
+add("forest_many", "gaps", "many 10", RandomForestClassifier(3, max_depth=4, random_state=0))
 add("forest_calibrated", "mixed", "text 3", RandomForestClassifier(9, max_depth=3, random_state=0))
 add("forest_oob", "plain", "text 2", RandomForestClassifier(4, oob_score=True, reserve=0.2, **SMALL))
 add("forest_auto", "gaps", "text 2", RandomForestClassifier("oob", max_estimators=8, **SMALL))
@@ -381,6 +383,7 @@ def shared(model: Any) -> Make:
 # equal sub-trees stored once
 add("shared_labels", "mixed", "text 2", shared(AdaBoostClassifier(5, vote="discrete", max_depth=2, random_state=0)))
 add("shared_shares", "gaps", "text 3", shared(RandomForestClassifier(6, max_depth=3, random_state=0)))
+add("shared_many", "gaps", "many 10", shared(RandomForestClassifier(3, max_depth=4, random_state=0)))
 add("shared_rounds", "mixed", "text 3", shared(gradient("log_loss", "text 3")))
 
 

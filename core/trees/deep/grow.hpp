@@ -2,7 +2,7 @@
 //   grow           depth-first growth; grower: several trees at the same time
 //   rows           rows of a node with their statistics; node_features: the bins that these rows fall into
 //   scan           the best split over the touched bins; gain_bound: an upper bound that ends a scan early;
-//                  median_scan: the best split by the absolute error
+//                  class_sweep: the best split of several classes; median_scan: that by the absolute error
 //   out_of_bag     leaves of rows that the tree was not grown on
 //
 // Growth of a deep tree, as forests want them: thousands of small nodes that each look at a few features. Growth
@@ -20,6 +20,7 @@
 #include "histogram/histogram.hpp"
 #include "threads/interrupt.hpp"
 #include "threads/vector.hpp"
+#include "trees/deep/class_sweep.hpp"
 #include "trees/deep/gain_bound.hpp"
 #include "trees/deep/median_scan.hpp"
 #include "trees/deep/node_features.hpp"
@@ -39,6 +40,8 @@ struct DeepBuffers {
   Vector<Item> items, right_items;
   Vector<std::uint64_t> moments;  // of several targets
   Vector<double> distinct;        // targets, of medians
+  ClassSums class_sums;           // of more than two classes
+  ClassSweep sweep;
   Nodes nodes;
   BinList list;
 };
@@ -52,10 +55,10 @@ class DeepGrowth {
         buffers_(buffers),
         planes_(planes),
         draw_(table.n_features, limits.max_features, seed, limits.max_features_tree, limits.feature_weights),
-        tree_(limits, units, planes),
+        tree_(limits, units, by_class_ ? 0 : planes),
         medians_(tree_.rules(), buffers.distinct) {
-    buffers.nodes.begin_tree(planes);
-    buffers.list.make_room(most_bins(table), planes);
+    if constexpr (kSweeps)
+      if (by_class_) buffers.sweep.begin_tree(buffers.items, units, planes, most_bins_);
   }
 
   // Grows the tree over buffers.items.
@@ -63,9 +66,8 @@ class DeepGrowth {
     const auto n = buffers_.items.size();
     buffers_.right_items.resize(buffers_.items.size());
     tree_.leaf_of_row.assign(table_.n_rows, -1);
-    sums_.assign(planes_, 0);
-    for (const Item& item : buffers_.items) planes_of_node_.add_to_all(sums_.data(), item);
-    tree_.add_root(n, sums_.data());
+    add_root_sums();
+    tree_.add_root(n, node_sums_.data(), planes_of_node_.held());
     open_.push_back({{0, n, 0, 0}, false});
     // depth first, left child first: a small node's rows are used up before those of another one are looked at
     while (!open_.empty()) {
@@ -74,31 +76,76 @@ class DeepGrowth {
       watch_.after(node.size() * draw_.wanted());
       expand(node);
     }
+    if (by_class_) hand_over_class_sums();
     return std::move(tree_);
   }
 
  private:
   using Node = DeepNode;
+  static constexpr bool kOfClasses = std::is_same_v<Item, ClassItem>;
+  static constexpr bool kSweeps = kOfClasses && std::is_same_v<Criterion, Gini> && Nodes::kByRow;
+
+  void add_root_sums() {
+    node_sums_.assign(planes_, 0);
+    if constexpr (kOfClasses)
+      if (by_class_) {
+        buffers_.class_sums.begin_tree(buffers_.items, planes_);
+        return look(0);
+      }
+    for (const Item& item : buffers_.items) planes_of_node_.template add<true>(node_sums_.data(), item);
+    sums_ = node_sums_;
+  }
+
+  // Looks at the classes that a node holds.
+  void look(std::int32_t node) {
+    const ClassSums& all = buffers_.class_sums;
+    planes_of_node_.hold(all.labels(node), all.held(node));
+    node_sums_.assign(all.sums(node), all.sums(node) + all.held(node));
+  }
+
+  void hand_over_class_sums() {
+    const ClassSums& all = buffers_.class_sums;
+    tree_.n_classes = planes_;
+    tree_.class_offset = all.offset;
+    tree_.class_label = all.label;
+    tree_.sums.resize(all.sum.size());
+    tree_.rules().units.read(all.sum.data(), static_cast<int>(all.sum.size()), tree_.sums.data());
+  }
 
   std::uint64_t* top_sums() { return sums_.data() + sums_.size() - planes_; }
 
   // Takes the node's sums off the stack, and puts its children's there if it has any.
   void expand(Node node) {
-    node_sums_.assign(top_sums(), top_sums() + planes_);
-    sums_.resize(sums_.size() - planes_);
-    if (!tree_.may_split(node, node_sums_.data())) return leaf(node);
+    if (by_class_) {
+      look(node.id);
+    } else {
+      node_sums_.assign(top_sums(), top_sums() + planes_);
+      sums_.resize(sums_.size() - planes_);
+    }
+    if (!tree_.may_split(node, node_sums_.data(), planes_of_node_.held())) return leaf(node);
     const Split split = find_split(node);
     if (split.feature < 0) return leaf(node);
     const std::int64_t middle = node.begin + partition(node, split);
     const std::int32_t first = tree_.add_children(node.id, split);
     open_.push_back({node.right(middle, first + 1), node.in_block});
     open_.push_back({node.left(middle, first), node.in_block});
-    sums_.resize(sums_.size() + 2 * planes_, 0);
+    record_children(node, middle, first);
+  }
+
+  void record_children(const Node& node, std::int64_t middle, std::int32_t first) {
+    if constexpr (kOfClasses)
+      if (by_class_) {
+        buffers_.class_sums.add_children(node.id, buffers_.items.data() + node.begin, middle - node.begin,
+                                         node.end - middle);
+        tree_.count[first] = middle - node.begin;
+        tree_.count[first + 1] = node.end - middle;
+        return;
+      }
+    sums_.resize(sums_.size() + 2 * planes_);
     std::uint64_t* const left = top_sums();
     std::uint64_t* const right = left - planes_;
-    for (int slot = 0; slot < planes_of_node_.held(); ++slot) {
-      const int k = planes_of_node_.plane(slot);
-      left[k] = best_left_[slot];
+    for (int k = 0; k < planes_; ++k) {
+      left[k] = best_left_[k];
       right[k] = node_sums_[k] - left[k];
     }
     tree_.record(first, middle - node.begin, left);
@@ -114,10 +161,6 @@ class DeepGrowth {
   // --- the best split ------------------------------------------------------------------------------------------
 
   Split find_split(Node& node) {
-    planes_of_node_.look(node_sums_.data(), static_cast<const Item*>(nullptr));
-    slot_sums_.resize(planes_of_node_.held());
-    for (int slot = 0; slot < planes_of_node_.held(); ++slot)
-      slot_sums_[slot] = node_sums_[planes_of_node_.plane(slot)];
     buffers_.nodes.begin_node(node, buffers_.items.data(), draw_.wanted(), node_sums_.data(), planes_of_node_);
     Split best = planes_of_node_.is_identity() ? find_split<2, true>(node)
                  : planes_of_node_.held() == 2 ? find_split<2, false>(node)
@@ -133,8 +176,9 @@ class DeepGrowth {
     [[maybe_unused]] ListScan<OfValues, kPlanes> scan(tree_.rules(), planes_of_node_.held(), running_);
     const auto width = planes_of_node_.held();
     if constexpr (kMedians) medians_.start(buffers_.items.data() + node.begin, node.size());
-    const double most = most_gain<Criterion>(buffers_.items.data() + node.begin, node.size(), slot_sums_.data(), width,
+    const double most = most_gain<Criterion>(buffers_.items.data() + node.begin, node.size(), node_sums_.data(), width,
                                              tree_.rules().units);
+    const bool sweeps = begin_sweep(node);
     double largest = tree_.rules().limits.least();
     bool settled = false;  // no other feature's split can be larger
     found_.clear();
@@ -142,14 +186,17 @@ class DeepGrowth {
     for_features(node.path, settled, [&](std::int32_t j) {
       std::uint64_t* const left = found_left_.data() + found_.size() * width;
       const auto missing = static_cast<std::int32_t>(table_.missing_bin(j));
-      if constexpr (kMedians) {
+      if (sweeps && !table_.categorical[j]) {
+        found_.push_back(sweep(node, missing, j));
+      } else if constexpr (kMedians) {
         found_.push_back(medians_.best(buffers_.nodes.codes(node, j), missing, j, table_.categorical[j] != 0, left));
       } else {
+        buffers_.list.make_room(missing + 1, width);
         buffers_.nodes.template count<kPlanes, kIdentity>(j, planes_of_node_, buffers_.list);
         found_.push_back(table_.categorical[j]
                              ? best_categories(scan_features<Criterion>, tree_.rules(), node_sums_.data(),
                                                buffers_.list, planes_of_node_, missing, j, left)
-                             : scan.best(slot_sums_.data(), buffers_.list, missing, j, left));
+                             : scan.best(node_sums_.data(), buffers_.list, missing, j, left));
       }
       if (found_.back().feature < 0)
         found_.pop_back();
@@ -158,6 +205,23 @@ class DeepGrowth {
       settled = node.size() == 2 || !is_larger(most, largest);  // two rows are parted in one way
     });
     return best_of_found(width);
+  }
+
+  // Are the node's features of numbers scanned row by row? Elsewhere each of their bins has a cell of all its classes.
+  bool begin_sweep(const Node& node) {
+    if constexpr (kSweeps)
+      if (by_class_ && buffers_.sweep.is_exact() &&
+          planes_of_node_.held() * std::min(node.size(), most_bins_) > kCells * node.size()) {
+        buffers_.sweep.start(buffers_.items.data() + node.begin, node.size(), planes_of_node_, node_sums_.data());
+        return true;
+      }
+    return false;
+  }
+  static constexpr std::int64_t kCells = 5;  // of a bin and class that take as long as a row
+  Split sweep(const Node& node, std::int32_t missing_bin, std::int32_t j) {
+    if constexpr (kSweeps)
+      return buffers_.sweep.best(buffers_.nodes.codes(node, j), tree_.rules().limits, missing_bin, j);
+    return Split{};
   }
 
   // The first that was looked at wins a tie.
@@ -222,13 +286,15 @@ class DeepGrowth {
   const Table& table_;
   DeepBuffers<Nodes, Item>& buffers_;
   const int planes_;
+  const bool by_class_ = kOfClasses && planes_ > 2;  // nodes have the sums of the classes that they hold
+  const std::int64_t most_bins_ = most_bins(table_);
   FeatureDraw draw_;
   GrowingTree tree_;
   InterruptWatch watch_;
   NodePlanes planes_of_node_{planes_};
   Vector<Node> open_;
-  Vector<std::uint64_t> sums_;  // of the open nodes
-  Vector<std::uint64_t> node_sums_, slot_sums_;
+  Vector<std::uint64_t> sums_;       // of the open nodes
+  Vector<std::uint64_t> node_sums_;  // of the planes that the node holds
   Vector<Split> found_;
   Vector<std::uint64_t> found_left_, best_left_;
   RunningPlanes running_;

@@ -29,12 +29,12 @@ std::int64_t most_bins(const Table& table) {
 template <class Code, class Item>
 class CodeNodes {
  public:
+  static constexpr bool kByRow = true;  // the code of a row is read at once
+
   CodeNodes(const BinnedTable<Code>& table, const Code* columns)
       : table_(table), columns_{columns, 1, table.n_rows}, view_(columns_) {}
 
-  void begin_tree(int planes) { histogram_.make_room(most_bins(table_), planes); }
-
-  // Makes ready for a node's features, of which `wanted` are looked at.
+  // Makes ready for a node's features, of which `wanted` are looked at; `sums`: one for each of its planes.
   void begin_node(DeepNode& node, Item* items, std::int64_t wanted, const std::uint64_t*, const NodePlanes&) {
     if (!node.in_block && pays_as_block(node, wanted)) move_to_block(node, items);
     view_ = node.in_block ? View{block_.data(), table_.n_features, 1} : columns_;
@@ -53,6 +53,7 @@ class CodeNodes {
 
   template <int kPlanes, bool kIdentity>
   void count(std::int64_t j, const NodePlanes& planes, BinList& list) {
+    histogram_.make_room(table_.missing_bin(j) + 1, planes.held());
     histogram_.template count<kPlanes, kIdentity>(items_, n_, view_.column(j), view_.row_step,
                                                   table_.missing_bin(j) + 1, planes, list);
   }
@@ -110,18 +111,19 @@ class CodeNodes {
 template <class Item>
 class SparseNodes {
  public:
+  static constexpr bool kByRow = false;
+
   explicit SparseNodes(const SparseTable& table) : table_(table), stored_(table.n_features, 0) {
     for (std::int64_t j = 0; j < table.n_features; ++j)
       feature_of_.resize(table.cell[j + 1], static_cast<std::int32_t>(j));
   }
-
-  void begin_tree(int planes) { cells_.resize(table_.cell.back() * planes, 0); }
 
   void begin_node(DeepNode& node, Item* items, std::int64_t, const std::uint64_t* sums, const NodePlanes& planes) {
     items_ = items + node.begin;
     n_ = node.size();
     sums_ = sums;
     width_ = planes.held();
+    if (cells_.size() < table_.cell.back() * width_) cells_.resize(table_.cell.back() * width_, 0);
     if (planes.is_identity())
       each_entry([&](const Item& item, std::int32_t cell) { planes.add<true>(count_cell(cell), item); });
     else
@@ -143,14 +145,14 @@ class SparseNodes {
 
   // What the entries leave of the node's sums is that of the zeros.
   template <int kPlanes, bool kIdentity>
-  void count(std::int64_t j, const NodePlanes& planes, BinList& list) {
+  void count(std::int64_t j, const NodePlanes&, BinList& list) {
     list.start(width_);
     std::uint64_t* zeros = nullptr;
     for (std::int64_t c = table_.cell[j]; c < table_.cell[j + 1]; ++c) {
       const std::int64_t bin = c - table_.cell[j];
       if (bin == table_.zero[j] && stored_[j] < n_) {
         zeros = list.put(bin);
-        for (int slot = 0; slot < width_; ++slot) zeros[slot] = sums_[planes.plane(slot)];
+        std::copy_n(sums_, width_, zeros);
       } else if (is_touched(c)) {
         std::copy_n(cells_.data() + c * width_, width_, list.put(bin));
       }

@@ -95,24 +95,63 @@ inline Units gather(Vector<TargetsItem>& items, Vector<std::uint64_t>& moments, 
   return units;
 }
 
+// Sums by class of a growing tree's nodes: of each node the classes that it holds, ascending, in one list for all.
+struct ClassSums {
+  Vector<std::int64_t> offset{0};
+  Vector<std::uint16_t> label;
+  Vector<std::uint64_t> sum;
+
+  // The root, of all rows of the tree.
+  void begin_tree(const Vector<ClassItem>& items, int n_classes) {
+    offset.assign({0});
+    label.clear();
+    sum.clear();
+    of_class_.assign(n_classes, 0);
+    for (const ClassItem& item : items) of_class_[item.label] += item.packed;
+    for (int k = 0; k < n_classes; ++k) add(static_cast<std::uint16_t>(k), of_class_[k]);
+    offset.push_back(label.size());
+    std::fill(of_class_.begin(), of_class_.end(), 0);
+  }
+  // The next two nodes, the children of one, whose rows are side by side. Those of the smaller one are counted.
+  void add_children(std::int64_t parent, const ClassItem* rows, std::int64_t n_left, std::int64_t n_right) {
+    const bool left_is_smaller = n_left <= n_right;
+    const ClassItem* const smaller = left_is_smaller ? rows : rows + n_left;
+    for (std::int64_t i = 0; i < std::min(n_left, n_right); ++i) of_class_[smaller[i].label] += smaller[i].packed;
+    for (const bool of_left : {true, false}) {
+      for (std::int64_t at = offset[parent]; at < offset[parent + 1]; ++at) {
+        const std::uint64_t of_smaller = of_class_[label[at]];
+        add(label[at], of_left == left_is_smaller ? of_smaller : sum[at] - of_smaller);
+      }
+      offset.push_back(label.size());
+    }
+    for (std::int64_t at = offset[parent]; at < offset[parent + 1]; ++at) of_class_[label[at]] = 0;
+  }
+  int held(std::int64_t node) const { return static_cast<int>(offset[node + 1] - offset[node]); }
+  const std::uint16_t* labels(std::int64_t node) const { return label.data() + offset[node]; }
+  const std::uint64_t* sums(std::int64_t node) const { return sum.data() + offset[node]; }
+
+ private:
+  void add(std::uint16_t k, std::uint64_t of_class) {
+    if (of_class == 0) return;
+    label.push_back(k);
+    sum.push_back(of_class);
+  }
+
+  Vector<std::uint64_t> of_class_;  // zeros between nodes
+};
+
 // Which planes of a node's sums a node needs: a deep node holds few of many classes, and classes that it does not
 // hold add exact zeros to every criterion. Planes that are held get slots 0, 1, ..., so that a cell is as short as it
-// can be; with two classes both are held always, and slot and plane are the same.
+// can be; of two classes, and of targets, all are held always, and slot and plane are the same.
 class NodePlanes {
  public:
-  explicit NodePlanes(int planes) : all_(planes), slot_(planes) {}
-
-  void look(const std::uint64_t* sums, const ClassItem*) {
-    plane_.clear();
-    for (int k = 0; k < all_; ++k) {
-      slot_[k] = static_cast<std::uint16_t>(plane_.size());
-      if (sums[k] != 0 || all_ == 2) plane_.push_back(k);
-    }
-  }
-  void look(const std::uint64_t*, const TargetItem*) { plane_.assign({0, 1}); }
-  void look(const std::uint64_t*, const TargetsItem*) {
-    plane_.resize(all_);
+  explicit NodePlanes(int planes) : all_(planes), plane_(planes), slot_(planes) {
     std::iota(plane_.begin(), plane_.end(), 0);
+  }
+
+  void hold(const std::uint16_t* labels, int n) {
+    plane_.assign(labels, labels + n);
+    for (int slot = 0; slot < n; ++slot) slot_[labels[slot]] = static_cast<std::uint16_t>(slot);
   }
 
   int all() const { return all_; }
@@ -134,11 +173,6 @@ class NodePlanes {
   void add(std::uint64_t* cell, const TargetsItem& item) const {
     cell[0] += item.packed;
     for (int k = 1; k < all_; ++k) cell[k] += item.moments[k - 1];
-  }
-  void add_to_all(std::uint64_t* sums, const ClassItem& item) const { sums[item.label] += item.packed; }
-  template <class Item>
-  void add_to_all(std::uint64_t* sums, const Item& item) const {
-    add<true>(sums, item);
   }
 
  private:

@@ -20,8 +20,8 @@ namespace committee {
 class BinList {
  public:
   void make_room(std::int64_t n_bins, int planes) {
-    bin_.resize(n_bins);
-    cell_.resize(n_bins * planes);
+    if (bin_.size() < n_bins) bin_.resize(n_bins);
+    if (cell_.size() < n_bins * planes) cell_.resize(n_bins * planes);
   }
   void start(int width) {
     width_ = width;
@@ -67,8 +67,8 @@ class BinList {
 class TouchedHistogram {
  public:
   void make_room(std::int64_t n_bins, int planes) {
-    cells_.resize(n_bins * planes, 0);
-    marks_.resize((n_bins + 63) / 64, 0);
+    if (cells_.size() < n_bins * planes) cells_.resize(n_bins * planes, 0);
+    if (marks_.size() < (n_bins + 63) / 64) marks_.resize((n_bins + 63) / 64, 0);
   }
 
   // Counts a feature's codes; `list` gets the bins that any of them touched. kWidth: planes.held(), or 0.
@@ -218,27 +218,36 @@ class ListScan {
 };
 
 // The best split of one categorical feature: FeatureScan sees the categories of the node alone, one that no row has,
-// which goes where unseen categories go, and the missing values.
+// which goes where unseen categories go, and the missing values. It sees the planes that the node holds, and the first
+// one that it does not hold, as all of these order categories alike; three at least, as two classes have one order.
 inline Split best_categories(ScanFeatures scan, const SplitRules& rules, const std::uint64_t* sums, const BinList& list,
                              const NodePlanes& planes, std::int32_t missing_bin, std::int32_t feature,
                              std::uint64_t* best_left) {
   const bool has_missing = list.last_bin() == missing_bin;
   const std::int64_t n_present = list.size() - has_missing, n_cells = n_present + 2;
-  Vector<std::uint64_t> cells(n_cells * planes.all(), 0);
+  const int n_planes = std::min(planes.all(), std::max(planes.held() + 1, 3));
+  Vector<int> place(planes.held());  // of each slot among these planes
+  for (int slot = 0, at = 0, next = 0; slot < planes.held(); ++slot, ++at) {
+    at += std::min(planes.plane(slot) - next, n_planes - planes.held() - (at - slot));
+    place[slot] = at;
+    next = planes.plane(slot) + 1;
+  }
+  Vector<std::uint64_t> cells(n_cells * n_planes, 0), all_sums(n_planes, 0);
+  for (int slot = 0; slot < planes.held(); ++slot) all_sums[place[slot]] = sums[slot];
   for (std::int64_t i = 0; i < list.size(); ++i)
     for (int slot = 0; slot < planes.held(); ++slot)
-      cells[planes.plane(slot) * n_cells + i + (i == n_present)] = list.cell(i)[slot];
+      cells[place[slot] * n_cells + i + (i == n_present)] = list.cell(i)[slot];
   const std::int64_t cell[2]{0, n_cells};
   const std::uint8_t categorical = 1;
   const std::int32_t only = 0;
   Split best;
-  scan({rules, planes.all(), sums, cells.data(), n_cells, cell, &categorical}, &only, 1, &best);
+  scan({rules, n_planes, all_sums.data(), cells.data(), n_cells, cell, &categorical}, &only, 1, &best);
   if (best.feature < 0) return best;
   best.feature = feature;
   Vector<std::uint8_t> is_left(missing_bin, best.category_is_left.back());
   for (std::int64_t i = 0; i < n_present; ++i) is_left[list.bin(i)] = best.category_is_left[i];
   best.category_is_left = std::move(is_left);
-  for (int slot = 0; slot < planes.held(); ++slot) best_left[slot] = best.left[planes.plane(slot)];
+  for (int slot = 0; slot < planes.held(); ++slot) best_left[slot] = best.left[place[slot]];
   best.left.clear();
   return best;
 }

@@ -275,8 +275,7 @@ def _parts_of_votes(forest: Forest, weight: F64) -> Iterator[LeafPart]:
         names = forest.label >= 0
         yield LeafPart(np.where(names, forest.label, 0).astype(np.int64), np.where(names, weight, 0.0))
         return
-    assert forest.value is not None
-    value = forest.value * weight[:, None]
+    value = forest.node_votes * weight[:, None]
     value[forest.feature >= 0] = 0.0
     if value.shape[1] == 1:
         yield LeafPart(np.zeros(len(value), dtype=np.int64), value[:, 0])

@@ -13,12 +13,13 @@ import numpy as np
 
 from committee.data.number_types import F64
 from committee.voters.committees import BoostedCommittees
-from committee.voters.flat_trees import breadth_first_order, inner_levels
+from committee.voters.flat_trees import ClassShares, breadth_first_order, inner_levels
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LeafLines, LinearLeaves
 from committee.voters.model_forest import ModelForest, TrainingRecord
 from committee.voters.rounds import Rounds
-from committee.voters.shared_forest import SharedForest, has_record
+from committee.voters.shared_forest import SharedForest
+from committee.voters.tree_record import has_record
 
 TOLERANCE = 1e-7
 """Largest error of a rounded number, as a share of its size or spread."""
@@ -59,12 +60,15 @@ def _relative(numbers: F64) -> F64:
 
 
 def _rounded_trees(forest: Forest) -> Forest:
-    leaf, value = forest.left < 0, forest.value
+    leaf, value, shares = forest.left < 0, forest.value, forest.shares
+    if shares is not None:
+        shares = replace(shares, share=_rounded_shares(shares))
     if value is not None:
         rounded = np.zeros_like(value)
         rounded[leaf] = _rounded_votes(value[leaf])
         value = rounded
-    return replace(forest, value=value, gain=_single(forest.gain, _relative(forest.gain)), weight=_leaf_sums(forest))
+    gain = _single(forest.gain, _relative(forest.gain))
+    return replace(forest, value=value, shares=shares, gain=gain, weight=_leaf_sums(forest))
 
 
 def _rounded_votes(votes: F64) -> F64:
@@ -76,6 +80,21 @@ def _rounded_votes(votes: F64) -> F64:
     missing = _UNITS - whole.sum(axis=1)
     rank = np.argsort(np.argsort(whole - scaled, axis=1, kind="stable"), axis=1)
     return np.asarray((whole + (rank < missing[:, None])) / _UNITS)
+
+
+def _rounded_shares(shares: ClassShares) -> F64:
+    # as `_rounded_votes`; shares of 0 stay so, as their remainders are the smallest
+    share, size = shares.share, shares.sizes
+    if (share < 0.0).any() or (np.abs(shares.totals()[size > 0] - 1.0) > 1e-9).any():
+        return _single(share, TOLERANCE * float(np.ptp(share)))
+    scaled = share * _UNITS
+    whole = np.floor(scaled)
+    node = np.repeat(np.arange(len(shares)), size)
+    missing = _UNITS - np.bincount(node, whole, len(shares))
+    order = np.lexsort((whole - scaled, node))
+    rank = np.empty(len(share))
+    rank[order] = np.arange(len(share)) - shares.share_offset[node]
+    return np.asarray((whole + (rank < missing[node])) / _UNITS)
 
 
 def _leaf_sums(forest: Forest) -> F64:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.categories import unpack_category_bits
-from committee.data.number_types import MAX_CLASSES, MAX_FEATURES, Index
+from committee.data.number_types import F64, MAX_CLASSES, MAX_FEATURES, Index, Mask
 
 WalkArrays: TypeAlias = tuple[
     int,
@@ -41,6 +41,135 @@ DTYPES: dict[str, type[np.generic]] = {
     "category_bits": np.uint32,
     **NODE_DTYPES,
 }
+FEW_CLASSES = 8
+"""Most classes whose shares are stored as a dense matrix."""
+SHARE_DTYPES: dict[str, type[np.generic]] = {"share_offset": np.int64, "share_label": np.uint16, "share": np.float64}
+"""Arrays of `ClassShares`."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassShares:
+    """Shares of K classes at N nodes. Classes that a node does not list have the share 0; inner nodes list none."""
+
+    n_classes: int
+    share_offset: NDArray[np.int64]  # (N + 1,): extents of the nodes' shares
+    share_label: NDArray[np.uint16]  # (M,): classes of each node, ascending
+    share: F64  # (M,)
+
+    def __post_init__(self) -> None:
+        for name, dtype in SHARE_DTYPES.items():
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+                found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+                raise ValueError(f"{name} is {found}; it must be a vector of {np.dtype(dtype)}.")
+            view = np.ascontiguousarray(array).view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
+        if not len(self.share_offset) or len(self.share_label) != len(self.share):
+            raise ValueError("share_offset must have an element more than there are nodes, share_label one per share.")
+
+    @classmethod
+    def of_dense(cls, shares: F64, leaf: Mask) -> Self:
+        """Nonzero shares of the leaves, from shares ``(N, K)`` of all nodes."""
+        present = (shares != 0.0) & leaf[:, None]
+        _, label = np.nonzero(present)
+        offset = extents(np.count_nonzero(present, axis=1))
+        return cls(shares.shape[1], offset, label.astype(np.uint16), shares[present])
+
+    @classmethod
+    def joined(cls, parts: Sequence[ClassShares]) -> Self:
+        """Shares of the nodes of several forests, end to end."""
+        return cls(
+            parts[0].n_classes,
+            extents(np.concatenate([part.sizes for part in parts])),
+            np.concatenate([part.share_label for part in parts]),
+            np.concatenate([part.share for part in parts]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.share_offset) - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of classes of each node, ``(N,)``."""
+        return np.diff(self.share_offset)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(getattr(self, name).nbytes for name in SHARE_DTYPES)
+
+    def take(self, nodes: slice | NDArray[np.integer]) -> ClassShares:
+        """Shares of some nodes, as views for a slice."""
+        sizes = self.sizes[nodes]
+        some: slice | NDArray[np.int64]
+        if isinstance(nodes, slice):
+            first = int(self.share_offset[nodes][0]) if len(sizes) else 0
+            some = slice(first, first + int(sizes.sum()))
+        else:
+            some = positions(self.share_offset[nodes], sizes)
+        return ClassShares(self.n_classes, extents(sizes), self.share_label[some], self.share[some])
+
+    def spread_over(self, nodes: Index, n_nodes: int) -> ClassShares:
+        """Give the shares to these of `n_nodes` nodes, ascending; others have none."""
+        sizes = np.zeros(n_nodes, dtype=np.int64)
+        sizes[nodes] = self.sizes
+        return ClassShares(self.n_classes, extents(sizes), self.share_label, self.share)
+
+    def dense(self) -> F64:
+        """Shares of all nodes, ``(N, K)``."""
+        shares = np.zeros((len(self), self.n_classes))
+        self.add_to(shares, np.arange(len(self)))
+        return shares
+
+    def add_to(self, tally: F64, rows: NDArray[np.integer]) -> None:
+        """Add the shares of node i to row ``rows[i]`` of a tally ``(n, K)``; each row is named once at most."""
+        tally[np.repeat(rows, self.sizes), self.share_label] += self.share
+
+    def totals(self) -> F64:
+        """Sum of the shares of each node, ``(N,)``."""
+        node = np.repeat(np.arange(len(self)), self.sizes)
+        return np.asarray(np.bincount(node, self.share, len(self)), dtype=np.float64)
+
+    def largest(self) -> F64:
+        """Largest share of each node, ``(N,)``; 0 without any."""
+        return self._reduced(np.maximum)
+
+    def widths(self) -> F64:
+        """Difference between the largest and the smallest share of each node, ``(N,)``."""
+        least = self._reduced(np.minimum)
+        return np.where(self.sizes == self.n_classes, self.largest() - least, np.maximum(self.largest(), -least))
+
+    def majority(self) -> Index:
+        """Class of the largest share of each node, the first of those that are equal up to rounding; 0 without any."""
+        near = self.share >= np.repeat(self.largest(), self.sizes) * (1.0 - 1e-10)
+        node = np.repeat(np.arange(len(self)), self.sizes)[near]
+        label = np.zeros(len(self), dtype=np.intp)
+        label[node[::-1]] = self.share_label[near][::-1]
+        return label
+
+    def _reduced(self, by: np.ufunc) -> F64:
+        held = self.sizes > 0
+        reduced = np.zeros(len(self))
+        if held.any():
+            reduced[held] = by.reduceat(self.share, self.share_offset[:-1][held])
+        return reduced
+
+    def faults(self, leaf: Mask) -> list[tuple[str, Mask, str]]:
+        """Faulty nodes ``(N,)`` of trees with these leaves: the array's name, a mask and the fault."""
+        check_extents("share_offset", self.share_offset, len(self.share), least=0)
+        node = np.repeat(np.arange(len(self)), self.sizes)
+
+        def at(wrong: NDArray[Any]) -> Mask:
+            return np.bincount(node[wrong], minlength=len(self)) > 0
+
+        falls = np.zeros(len(self.share), dtype=bool)
+        falls[1:] = (node[1:] == node[:-1]) & (self.share_label[1:] <= self.share_label[:-1])
+        return [
+            ("share_offset", ~leaf & (self.sizes > 0), "such that an inner node has class shares"),
+            ("share_label", at(self.share_label >= self.n_classes), f"not within 0 and {self.n_classes - 1}"),
+            ("share_label", at(falls), "not ascending"),
+            ("share", at(~np.isfinite(self.share)), "not finite"),
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +201,13 @@ class FlatTrees:
     gain: NDArray[np.float64]  # (N,): split gain
     weight: NDArray[np.float64]  # (N,): weight of the training rows that reached the node
     count: NDArray[np.int64]  # (N,): number of these rows
+    shares: ClassShares | None = None  # of N nodes, in place of `value`: class shares of leaves, for many classes
 
     def __post_init__(self) -> None:
-        if (self.label is None) == (self.value is None):
-            raise ValueError("A forest needs exactly one of label (hard votes) and value (scores).")
+        if sum(votes is not None for votes in (self.label, self.value, self.shares)) != 1:
+            raise ValueError(
+                "A forest needs exactly one of label (hard votes), value (scores) and shares (class shares)."
+            )
         for name, dtype in DTYPES.items():
             array = getattr(self, name)
             if array is not None:
@@ -89,6 +221,8 @@ class FlatTrees:
             size = n if array is None else len(array) - (name == "category_offset")
             if size != n:
                 raise ValueError(f"{name} is for {size} nodes; feature is for {n}.")
+        if self.shares is not None and len(self.shares) != n:
+            raise ValueError(f"shares are for {len(self.shares)} nodes; feature is for {n}.")
 
     @property
     def n_nodes(self) -> NDArray[np.int64]:
@@ -161,6 +295,11 @@ class FlatTrees:
             if self.n_classes != D and not (self.n_classes == 2 and D == 1):
                 raise ValueError(f"value has {D} columns for {self.n_classes} classes.")
             self._refuse("value", ~np.isfinite(self.value).all(axis=1), "not finite")
+        if self.shares is not None:
+            if self.shares.n_classes != self.n_classes:
+                raise ValueError(f"shares are of {self.shares.n_classes} classes; the forest has {self.n_classes}.")
+            for name, bad, fault in self.shares.faults(self.feature < 0):
+                self._refuse(name, bad, fault, self.shares.sizes)
 
     def _check_record(self) -> None:
         self._refuse("gain", ~np.isfinite(self.gain), "not finite")

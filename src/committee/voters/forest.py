@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.typed_json import field
-from committee.voters.flat_trees import DTYPES, NODE_DTYPES, FlatTrees, extents, positions
+from committee.voters.flat_trees import DTYPES, NODE_DTYPES, SHARE_DTYPES, ClassShares, FlatTrees, extents, positions
 from committee.voters.protocol import VoteKind, VoterIndex, class_indicators, voter_numbers, voter_weights
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ ImportanceKind: TypeAlias = Literal["gain", "count", "cover"]
 
 _STORED = tuple(name for name in DTYPES if name not in ("label", "value"))
 """Arrays of every file."""
+VOTE_ARRAYS = {"label": ("label",), "value": ("value",), "shares": tuple(SHARE_DTYPES)}
+"""Arrays of a file with the votes of the leaves, by the kind of vote."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,7 @@ class Forest(FlatTrees):
             offset=offset,
             category_offset=extents(np.diff(self.category_offset)[nodes]),
             category_bits=self.category_bits[words],
+            shares=None if self.shares is None else self.shares.take(nodes),
             **per_node,
         )
 
@@ -80,11 +83,15 @@ class Forest(FlatTrees):
                         f"Forests cannot be joined: forest {number} has {name} = {getattr(forest, name)!r}, "
                         f"the first has {getattr(first, name)!r}."
                     )
+        if any(f.shares is not None for f in forests):  # those of older files may be dense
+            forests[:] = [f._with_shares() for f in forests]
+            first, forest = forests[0], forests[-1]
         n_nodes = np.concatenate([f.n_nodes for f in forests])
         bits = np.concatenate([f.category_bits for f in forests])
         category_offset = extents(np.concatenate([np.diff(f.category_offset) for f in forests]))
         parts = {name: [getattr(f, name) for f in forests] for name in NODE_DTYPES if getattr(first, name) is not None}
         n_features, n_classes = first.n_features, first.n_classes
+        shares = [f.shares for f in forests if f.shares is not None]
         del first, forest
         forests.clear()
         per_node: dict[str, Any] = {name: _joined(parts.pop(name)) for name in list(parts)}
@@ -94,6 +101,7 @@ class Forest(FlatTrees):
             offset=extents(n_nodes),
             category_offset=category_offset,
             category_bits=bits,
+            shares=ClassShares.joined(shares) if shares else None,
             **({"label": None, "value": None} | per_node),
         )
 
@@ -102,19 +110,34 @@ class Forest(FlatTrees):
         return "score" if self.label is None else "label"
 
     @property
+    def vote(self) -> str:
+        """Kind of vote in a file: "label", "value" or "shares"."""
+        return "label" if self.label is not None else "value" if self.value is not None else "shares"
+
+    @property
     def n_outputs(self) -> int:
         return self.n_classes if self.value is None else self.value.shape[1]
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for name in DTYPES if (array := getattr(self, name)) is not None)
+        own: int = sum(array.nbytes for name in DTYPES if (array := getattr(self, name)) is not None)
+        return own if self.shares is None else own + self.shares.nbytes
 
     @property
     def spread(self) -> NDArray[np.float64]:
-        if self.value is None or not len(self):
+        if self.label is not None or not len(self):
             return np.ones(len(self))
-        width = np.abs(self.value[:, 0]) if self.value.shape[1] == 1 else np.ptp(self.value, axis=1)
+        if self.value is None:
+            assert self.shares is not None
+            width = self.shares.widths()
+        else:
+            width = np.abs(self.value[:, 0]) if self.value.shape[1] == 1 else np.ptp(self.value, axis=1)
         return np.maximum.reduceat(np.where(self.feature < 0, width, 0.0), self.offset[:-1])
+
+    def _with_shares(self) -> Forest:
+        if self.value is None:
+            return self
+        return replace(self, value=None, shares=ClassShares.of_dense(self.value, self.feature < 0))
 
     def apply(self, X: Matrix, n_threads: int = 1) -> NDArray[np.int32]:
         """Leaf of each row in each tree, ``(n, T)``, as node numbers within the tree."""
@@ -125,22 +148,29 @@ class Forest(FlatTrees):
         label, value = self.label, self.value
         if value is not None:
             return self.walk(X, n_threads, lambda trees, rows: trees.sum_values(rows, value, w, n_threads))
-        assert label is not None
         K = self.n_classes
+        if self.shares is not None:
+            each = (self.shares.share_offset, self.shares.share_label, self.shares.share, w, K)
+            return self.walk(X, n_threads, lambda trees, rows: trees.sum_shares(rows, *each, n_threads))
+        assert label is not None
         return self.walk(X, n_threads, lambda trees, rows: trees.tally_labels(rows, label, w, K, n_threads))
 
     def votes(self, X: Matrix, n_threads: int = 1) -> NDArray[np.int16] | NDArray[np.float64]:
         leaves = self.apply(X, n_threads) + self.offset[:-1]
         if self.value is not None:
             return np.asarray(self.value[leaves])
+        if self.shares is not None:
+            return self.shares.take(leaves.ravel()).dense().reshape(*leaves.shape, self.n_classes)
         assert self.label is not None
         return np.asarray(self.label.astype(np.int16)[leaves])
 
     @property
     def node_votes(self) -> NDArray[np.float64]:
-        """Votes of all nodes as numbers, ``(N, D)``: their values, or 1 for the named class."""
+        """Votes of all nodes as numbers, ``(N, D)``: their values or shares, or 1 for the named class."""
         if self.value is not None:
             return self.value
+        if self.shares is not None:
+            return self.shares.dense()
         assert self.label is not None
         return class_indicators(self.label, self.n_classes)
 
@@ -180,20 +210,24 @@ class Forest(FlatTrees):
 
     def to_document(self, tensors: Tensors) -> Document:
         described = self._described("forest")
-        tensors.put_fields(self, (*_STORED, described["vote"]))
+        tensors.put_fields(self, _STORED)
+        tensors.put_fields(self if self.shares is None else self.shares, VOTE_ARRAYS[self.vote])
         return described
 
     def _described(self, kind: str) -> Document:
-        vote = "label" if self.label is not None else "value"
-        return {"kind": kind, "n_features": int(self.n_features), "n_classes": int(self.n_classes), "vote": vote}
+        return {"kind": kind, "n_features": int(self.n_features), "n_classes": int(self.n_classes), "vote": self.vote}
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
         from committee.files.documents import read_count
 
         vote = read_vote(document)
-        arrays = {"label": None, "value": None} | tensors.take_fields((*_STORED, vote))
-        forest = cls(read_count(document, "n_features"), read_count(document, "n_classes"), **arrays)
+        n_classes = read_count(document, "n_classes")
+        votes: dict[str, Any] = tensors.take_fields(VOTE_ARRAYS[vote])
+        if vote == "shares":
+            votes = {"shares": ClassShares(n_classes, **votes)}
+        arrays = {"label": None, "value": None} | tensors.take_fields(_STORED) | votes
+        forest = cls(read_count(document, "n_features"), n_classes, **arrays)
         forest.check()
         if not len(forest):
             raise ValueError("there are no voters")
@@ -246,10 +280,10 @@ class Forest(FlatTrees):
 
 
 def read_vote(document: Document) -> str:
-    """Name of the array with the votes of the leaves: "label" or "value"."""
+    """Kind of the votes of the leaves: "label", "value" or "shares"."""
     vote: str = field(document, "vote", str)
-    if vote not in ("label", "value"):
-        raise ValueError(f"vote is {vote!r}; it must be 'label' or 'value'")
+    if vote not in VOTE_ARRAYS:
+        raise ValueError(f"vote is {vote!r}; it must be 'label', 'value' or 'shares'")
     return vote
 
 

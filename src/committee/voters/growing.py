@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from committee._core import DeepGrower, Grower, GrownTree, joined_nodes
 from committee.data.bins import Binned, Bins
 from committee.data.column_parameters import check_draws, feature_weights
-from committee.voters.flat_trees import extents
+from committee.voters.flat_trees import FEW_CLASSES, ClassShares, extents
 from committee.voters.forest import Forest
 
 if TYPE_CHECKING:
@@ -149,16 +149,18 @@ def forest_from_grown(
     *,
     label: Sequence[NDArray[np.int32]] | None = None,
     value: Sequence[NDArray[np.float64]] | None = None,
+    shares: ClassShares | None = None,
     weight: Sequence[NDArray[np.float64]] | Literal["rows"] | None = None,
 ) -> Forest:
     """Convert grown trees to a `Forest` with thresholds in place of bins.
 
-    `label` or `value` has the votes of each tree's nodes, class indices ``(N,)`` or scores ``(N, D)``. `weight` is the
-    weight of each node's rows, "rows" for their number, or None for the sum of the class weights.
+    `label` or `value` has the votes of each tree's nodes, class indices ``(N,)`` or scores ``(N, D)``; `shares` those
+    of all trees. `weight` is the weight of each node's rows, "rows" for their number, or None for the sum of the class
+    weights.
     """
     n_nodes, feature, bin, left, missing_left, category_offset, category_bits, gain, count = joined_nodes(trees)
     if weight is None:
-        weight = [tree.sums.sum(axis=1) for tree in trees]
+        weight = [tree.sums.sum(axis=1) if (sums := tree.class_sums()) is None else sums[3] for tree in trees]
     return Forest(
         n_features=len(bins.n_categories),
         n_classes=n_classes,
@@ -174,6 +176,7 @@ def forest_from_grown(
         gain=gain,
         weight=count.astype(np.float64) if weight == "rows" else np.concatenate(weight),
         count=count,
+        shares=shares,
     )
 
 
@@ -193,6 +196,24 @@ def leaf_labels_and_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[n
     votes = (2 * label[tree.leaf_of_row] - 1).astype(np.int8)
     tree.forget_rows()
     return label, votes
+
+
+def class_votes(tree: GrownTree, *, hard: bool) -> dict[str, Any]:
+    """Votes of one tree for `forest_from_grown`: class shares, or with `hard` the heaviest class of each leaf."""
+    leaf, sums = tree.feature < 0, tree.class_sums()
+    if sums is not None and (hard or tree.n_classes > FEW_CLASSES):
+        offset, label, weight, total = sums
+        each = ClassShares(tree.n_classes, offset, label, weight)
+        if hard:
+            return {"label": [np.where(leaf, each.majority(), -1).astype(np.int32)]}
+        leaves = replace(each, share=weight / np.repeat(total, each.sizes)).take(np.flatnonzero(leaf))
+        return {"shares": leaves.spread_over(np.flatnonzero(leaf), len(leaf))}
+    if hard:
+        return {"label": [leaf_labels(tree)]}
+    shares = class_shares(tree)
+    if shares.shape[1] > FEW_CLASSES:
+        return {"shares": ClassShares.of_dense(shares, leaf)}
+    return {"value": [shares]}
 
 
 def class_shares(tree: GrownTree) -> NDArray[np.float64]:

@@ -3,37 +3,52 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.number_types import F64, Index, Mask, check_range
+from committee.data.number_types import F64, MAX_CLASSES, Index, Mask, check_range
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors, read_count, to_single
-from committee.voters.flat_trees import DTYPES, NODE_DTYPES, breadth_first_order, extents, inner_levels, positions
-from committee.voters.forest import Forest, read_vote
+from committee.voters.flat_trees import (
+    DTYPES,
+    NODE_DTYPES,
+    ClassShares,
+    breadth_first_order,
+    check_extents,
+    extents,
+    inner_levels,
+    positions,
+)
+from committee.voters.forest import VOTE_ARRAYS, Forest, read_vote
 from committee.voters.protocol import VoterIndex
 from committee.voters.redundant_splits import LEFT, RIGHT, UNDECIDED, decided_splits
+from committee.voters.tree_record import (
+    GAINS,
+    REAL,
+    UNSIGNED,
+    has_record,
+    read_record,
+    record_arrays,
+    record_names,
+    to_smallest_unsigned,
+)
 
 MIN_NODE_LIMIT, NODES_PER_ENTRY = 2**19, 32
 """Limit of the nodes of trees in a file: a constant, or a multiple of the file's entries if larger."""
 
-UNSIGNED = (np.uint8, np.uint16, np.uint32)
-REAL = (np.float32, np.float64)
 _FILE_TYPES: dict[str, tuple[tuple[Any, ...], str]] = {
     "threshold": (REAL, "float32 or float64, a vector"),
     "value": (REAL, "float32 or float64, a matrix"),
     "missing_left": ((np.uint8,), "uint8"),
     "category_bits": ((np.uint32,), "uint32"),
     "label": ((np.int32,), "int32"),
+    "share": (REAL, "float32 or float64, a vector"),
 }
 _PLACES = ("root", "split", "left", "right")
 _COUNTED = ("feature", "category_offset")
-RECORD = ("gain", "weight", "count")
-"""Arrays of the training record."""
-GAINS = "gain_value"
-"""Array of the distinct gains, if `gain` holds indices."""
 MAX_LEVELS = 2**15
 """Largest depth of a stored tree."""
 
@@ -58,12 +73,13 @@ class SharedTrees:
     category_bits: NDArray[np.uint32]
     label: NDArray[np.int32] | None  # (L,)
     value: F64 | None  # (L, D)
+    shares: ClassShares | None = None  # of L leaves
 
     @classmethod
     def of(cls, forest: Forest, *, every_node: bool = False) -> SharedTrees:
         """Graph of a forest without splits decided by ancestors or with equal children, unless `every_node` is set."""
         inner = forest.feature >= 0
-        first_leaf, leaf = _distinct(_bits(forest.value if forest.label is None else forest.label)[~inner])
+        first_leaf, leaf = _distinct_leaves(forest, ~inner)
         first_split, split = _distinct(_split_keys(forest, inner))
         split_of, place = np.zeros((2, len(inner)), dtype=np.int64)
         split_of[inner] = split
@@ -92,16 +108,21 @@ class SharedTrees:
             category_bits=forest.category_bits[positions(forest.category_offset[at_split], words)],
             label=None if forest.label is None else forest.label[at_leaf],
             value=None if forest.value is None else np.ascontiguousarray(forest.value[at_leaf]),
+            shares=None if forest.shares is None else forest.shares.take(at_leaf),
         )
+
+    @property
+    def n_leaves(self) -> int:
+        votes = self.label if self.label is not None else self.value if self.value is not None else self.shares
+        assert votes is not None
+        return len(votes)
 
     def sizes(self, max_nodes: int) -> tuple[NDArray[np.int64], int]:
         """Number of nodes of the subtree at each place, ``(M + L,)``, and the largest depth.
 
         Raise ``ValueError`` beyond `max_nodes` nodes or `MAX_LEVELS` levels.
         """
-        votes = self.label if self.value is None else self.value
-        assert votes is not None
-        M, L = len(self.split), len(votes)
+        M, L = len(self.split), self.n_leaves
         size, level = [0] * M + [1] * L, [0] * (M + L)
         for node, (left, right) in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
             size[node] = min(1 + size[left] + size[right], max_nodes + 1)
@@ -156,6 +177,9 @@ class SharedTrees:
             "category_bits": self.category_bits[positions(self.category_offset[split], words[inner])],
             "label": None if self.label is None else spread(self.label, -1, ~inner, leaf),
             "value": None if self.value is None else spread(self.value, 0.0, ~inner, leaf),
+            "shares": None
+            if self.shares is None
+            else self.shares.take(leaf).spread_over(np.flatnonzero(~inner), len(place)),
         }
 
 
@@ -171,6 +195,22 @@ def _distinct(keys: NDArray[np.int64]) -> tuple[Index, NDArray[np.int64]]:
         values, place = np.unique(column, return_inverse=True)
         _, first, kind = np.unique(kind * len(values) + place, return_index=True, return_inverse=True)
     return first, kind.astype(np.int64, copy=False)
+
+
+def _distinct_leaves(forest: Forest, leaf: Mask) -> tuple[Index, NDArray[np.int64]]:
+    # as `_distinct` of the votes of the leaves
+    if forest.shares is None:
+        return _distinct(_bits(forest.value if forest.label is None else forest.label)[leaf])
+    shares = forest.shares.take(np.flatnonzero(leaf))
+    known: dict[bytes, int] = {}
+    first: list[int] = []
+    kind = np.zeros(len(shares), dtype=np.int64)
+    start, label, share = shares.share_offset.tolist(), shares.share_label, shares.share
+    for at, (begin, end) in enumerate(pairwise(start)):
+        kind[at] = known.setdefault(label[begin:end].tobytes() + share[begin:end].tobytes(), len(known))
+        if kind[at] == len(first):
+            first.append(at)
+    return np.array(first, dtype=np.intp), kind
 
 
 def _split_keys(forest: Forest, inner: Mask) -> NDArray[np.int64]:
@@ -204,102 +244,6 @@ def _number_nodes(
     return np.array(list(known), dtype=np.int64).reshape(-1, 3)
 
 
-def to_smallest_unsigned(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Convert integers in [0, 2^32) to the smallest unsigned type that holds all of them."""
-    largest = int(numbers.max(initial=0))
-    return numbers.astype(next(kind for kind in UNSIGNED if largest <= np.iinfo(kind).max))
-
-
-def record_arrays(forest: Forest) -> dict[str, NDArray[Any]]:
-    """Compressed training record, or an empty dict without a record or if leaves have a gain.
-
-    Weights and counts are those of the leaves if each inner node has the sum of its children, else of all nodes. Gains
-    are those of the inner nodes, or indices of the distinct gains if these are shorter.
-    """
-    leaf = forest.left < 0
-    if not has_record(forest) or forest.gain[leaf].any():
-        return {}
-    inner = np.flatnonzero(~leaf)
-    child = forest.left[inner] + np.repeat(forest.offset[:-1], forest.n_nodes)[inner]
-    found = _gains(forest.gain[inner])
-    for name in ("weight", "count"):
-        numbers = getattr(forest, name)
-        sums = (numbers[inner] == numbers[child] + numbers[child + 1]).all()
-        found[name] = _whole(numbers[leaf] if sums else numbers)
-    return found
-
-
-def has_record(forest: Forest) -> bool:
-    """True if any node has a gain, a weight or a count."""
-    return any(bool(getattr(forest, name).any()) for name in RECORD)
-
-
-def read_record(arrays: dict[str, Any], left: NDArray[np.int32], offset: NDArray[np.int64]) -> dict[str, Any]:
-    """Restore the training record of all nodes from `record_arrays`; `Forest.check` checks its values."""
-    inner = np.flatnonzero(left >= 0)
-    gain = np.zeros(len(left))
-    gain[inner] = _read_gains(arrays, len(inner))
-    levels = inner_levels(left, offset)
-    found: dict[str, Any] = {"gain": gain}
-    for name, kind in (("weight", np.float64), ("count", np.int64)):
-        found[name] = _read_numbers(name, arrays[name], np.dtype(kind), left, levels)
-    return found
-
-
-def _gains(gain: F64) -> dict[str, NDArray[Any]]:
-    values, number = np.unique(gain.view(np.int64), return_inverse=True)
-    numbers = to_smallest_unsigned(number.reshape(-1))
-    distinct, each = to_single(values.view(np.float64)), to_single(gain)
-    if distinct.nbytes + numbers.nbytes >= each.nbytes:
-        return {"gain": each}
-    return {"gain": numbers, GAINS: distinct}
-
-
-def _whole(numbers: NDArray[Any]) -> NDArray[Any]:
-    are_small = len(numbers) > 0 and numbers.min() >= 0 and numbers.max() < 2**32
-    if are_small and not np.signbit(numbers).any() and (numbers == np.floor(numbers)).all():
-        return to_smallest_unsigned(numbers)
-    return to_single(numbers) if numbers.dtype == np.float64 else numbers
-
-
-def _read_gains(arrays: dict[str, Any], n_inner: int) -> F64:
-    gain = arrays["gain"]
-    if gain.shape != (n_inner,):
-        raise ValueError(f"gain has the shape {gain.shape}; there are {n_inner} inner nodes")
-    if GAINS not in arrays:
-        if gain.dtype not in REAL:
-            raise ValueError(f"gain is {gain.dtype}; without {GAINS} it must be float32 or float64")
-        return np.asarray(gain, dtype=np.float64)
-    values = arrays[GAINS]
-    if values.dtype not in REAL or values.ndim != 1 or gain.dtype not in UNSIGNED:
-        raise ValueError(
-            f"gain is {gain.dtype} and {GAINS} {values.dtype} of {values.ndim} dimensions; they must be unsigned and a "
-            "vector of float32 or float64"
-        )
-    check_range("gain", gain, 0, len(values) - 1)
-    return np.asarray(values[gain], dtype=np.float64)
-
-
-def _read_numbers(
-    name: str, stored: NDArray[Any], dtype: np.dtype[Any], left: NDArray[np.int32], levels: list[tuple[Index, Index]]
-) -> NDArray[Any]:
-    leaf = left < 0
-    n_leaves = int(leaf.sum())
-    real = REAL if dtype == np.float64 else (dtype,)
-    if stored.dtype not in (*UNSIGNED, *real) or stored.ndim != 1 or len(stored) not in (n_leaves, len(left)):
-        raise ValueError(
-            f"{name} is {stored.dtype} of shape {stored.shape}; it must be unsigned or {dtype}, of the {n_leaves} "
-            f"leaves or all {len(left)} nodes"
-        )
-    if len(stored) == len(left):
-        return stored.astype(dtype)
-    numbers = np.zeros(len(left), dtype=dtype)
-    numbers[leaf] = stored
-    for level, child in reversed(levels):
-        numbers[level] = numbers[child] + numbers[child + 1]
-    return numbers
-
-
 @dataclass(frozen=True, eq=False)
 class SharedForest(Forest):
     """Forest whose equal subtrees, splits and leaves are stored once in files.
@@ -320,7 +264,7 @@ class SharedForest(Forest):
         if not has_record(forest):
             return cls.of(forest)
         order = breadth_first_order(forest.left, forest.offset)
-        arrays = {name: getattr(forest, name) for name in DTYPES}
+        arrays = {name: getattr(forest, name) for name in (*DTYPES, "shares")}
         if order is not None:
             words = np.diff(forest.category_offset)[order]
             position = np.empty(len(order), dtype=np.int64)
@@ -331,6 +275,7 @@ class SharedForest(Forest):
             arrays["left"] = first[order].astype(np.int32)
             arrays["category_offset"] = extents(words)
             arrays["category_bits"] = forest.category_bits[positions(forest.category_offset[order], words)]
+            arrays["shares"] = None if forest.shares is None else forest.shares.take(order)
         return cls(forest.n_features, forest.n_classes, **arrays)
 
     def __getitem__(self, index: VoterIndex) -> SharedForest:
@@ -354,20 +299,22 @@ class SharedForest(Forest):
         if n_nodes > MIN_NODE_LIMIT or self.gain[~inner].any():
             return self.nbytes  # may be stored as a plain forest
         places, number = 4 if n_nodes > np.iinfo(np.uint16).max else 2, 8
-        votes = number * self.n_outputs if self.label is None else self.label.itemsize
+        votes = (n_nodes - n_inner) * (number * self.n_outputs if self.label is None else self.label.itemsize)
+        if self.shares is not None:
+            votes = self.shares.nbytes
         record = (2 * n_nodes + n_inner) * number if has_record(self) else 0
         of_split = 3 * places + number + 1 + 4 + 4
-        of_nodes = n_inner * of_split + (n_nodes - n_inner) * votes
+        of_nodes = n_inner * of_split + votes
         return int(len(self) * places + of_nodes + record + self.category_bits.nbytes)
 
     def _stored_arrays(self) -> dict[str, NDArray[Any]]:
-        graph, vote = self.graph, "label" if self.value is None else "value"
+        graph = self.graph
         return {
             **{name: to_smallest_unsigned(getattr(graph, name)) for name in (*_PLACES, *_COUNTED)},
             "threshold": to_single(graph.threshold),
             "missing_left": graph.missing_left,
             "category_bits": graph.category_bits,
-            vote: getattr(graph, vote) if graph.value is None else to_single(graph.value),
+            **_stored_votes(graph),
             **record_arrays(self),
         }
 
@@ -382,8 +329,9 @@ class SharedForest(Forest):
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
         vote = read_vote(document)
-        arrays = tensors.take_fields((*_PLACES, *_COUNTED, "threshold", "missing_left", "category_bits", vote))
-        recorded = tensors.take_fields(_record_names(document))
+        names = (*_PLACES, *_COUNTED, "threshold", "missing_left", "category_bits", *VOTE_ARRAYS[vote])
+        arrays = tensors.take_fields(names)
+        recorded = tensors.take_fields(record_names(document))
         limit = _node_limit(arrays | recorded)
         graph = _checked_graph(read_count(document, "n_features"), read_count(document, "n_classes"), arrays)
         nodes = graph.node_arrays(limit)
@@ -403,15 +351,6 @@ def read_forest(document: Document, tensors: Tensors, vote: str, of: str) -> For
     return kind.from_document(document, tensors)
 
 
-def _record_names(document: Document) -> tuple[str, ...]:
-    record = document.get("record")
-    if record is None:
-        return ()
-    if record not in ("all", "values"):
-        raise ValueError(f"record is {record!r}; it must be 'all' or 'values'")
-    return (*RECORD, GAINS) if record == "values" else RECORD
-
-
 def _node_limit(arrays: dict[str, NDArray[Any]]) -> int:
     return max(MIN_NODE_LIMIT, NODES_PER_ENTRY * sum(map(np.size, arrays.values())))
 
@@ -426,9 +365,27 @@ def _checked_graph(n_features: int, n_classes: int, arrays: dict[str, Any]) -> S
         elif allowed == REAL:
             arrays[name] = array.astype(np.float64)
     arrays["feature"] = arrays["feature"].clip(max=np.iinfo(np.int32).max).astype(np.int32)
+    if "share" in arrays:
+        offset, label, share = (arrays.pop(name) for name in VOTE_ARRAYS["shares"])
+        check_range("share_label", label, 0, min(n_classes, MAX_CLASSES) - 1)
+        arrays["shares"] = ClassShares(n_classes, offset, label.astype(np.uint16), share)
+        check_extents("share_offset", offset, len(share), least=0)
     graph = SharedTrees(n_features, n_classes, **({"label": None, "value": None} | arrays))
-    _check_graph(graph, len(arrays["label"] if "label" in arrays else arrays["value"]))
+    _check_graph(graph, graph.n_leaves)
     return graph
+
+
+def _stored_votes(graph: SharedTrees) -> dict[str, NDArray[Any]]:
+    if graph.label is not None:
+        return {"label": graph.label}
+    if graph.shares is None:
+        assert graph.value is not None
+        return {"value": to_single(graph.value)}
+    return {
+        "share_offset": to_smallest_unsigned(graph.shares.share_offset),
+        "share_label": to_smallest_unsigned(graph.shares.share_label),
+        "share": to_single(graph.shares.share),
+    }
 
 
 def _check_graph(graph: SharedTrees, n_leaves: int) -> None:

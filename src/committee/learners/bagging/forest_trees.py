@@ -19,10 +19,9 @@ from committee.voters.forest import Forest
 from committee.voters.growing import (
     DeepCriterion,
     GrowthLimits,
-    class_shares,
+    class_votes,
     deep_tree_grower,
     forest_from_grown,
-    leaf_labels,
     leaf_values,
     tree_grower,
 )
@@ -88,12 +87,15 @@ class DrawnTree:
     left_out: I32
     leaves: I32
 
-    @property
-    def votes(self) -> F64:
+    def add_to(self, tally: F64) -> None:
+        """Add the out-of-bag votes to a tally ``(n, n_outputs)``."""
         if self.forest.value is not None:
-            return self.forest.value[self.leaves]
-        assert self.forest.label is not None
-        return np.eye(self.forest.n_classes)[self.forest.label[self.leaves]]
+            tally[self.left_out] += self.forest.value[self.leaves]
+        elif self.forest.shares is not None:
+            self.forest.shares.take(self.leaves).add_to(tally, self.left_out)
+        else:
+            assert self.forest.label is not None
+            tally[self.left_out, self.forest.label[self.leaves]] += 1.0
 
 
 def drawn_tree_codec(n_rows: int, n_features: int, n_classes: int) -> Codec[DrawnTree]:
@@ -213,9 +215,8 @@ class ClassTrees(ForestTrees[Rows]):
 
     def _grow(self, weights: F64, drawn: I32, seed: int) -> tuple[GrownTree, Forest]:
         tree = self.grower.grow_classes(self.rows.labels, weights, drawn, seed)
-        if self.hard:
-            return tree, forest_from_grown([tree], self.binned.bins, self.n_classes, label=[leaf_labels(tree)])
-        return tree, forest_from_grown([tree], self.binned.bins, self.n_classes, value=[class_shares(tree)])
+        votes = class_votes(tree, hard=self.hard)
+        return tree, forest_from_grown([tree], self.binned.bins, self.n_classes, **votes)
 
 
 @dataclass(eq=False)

@@ -34,18 +34,22 @@ MIN_WITH_VOTE = 0.99
 
 
 class OobCurve(ABC):
-    """Out-of-bag votes of a growing forest, each of `width` numbers, and their error after each tree."""
+    """Out-of-bag votes of a growing forest, each of `width` numbers, and their error after each tree if `has_curve`."""
 
-    def __init__(self, weights: F64, width: int) -> None:
+    def __init__(self, weights: F64, width: int, has_curve: bool) -> None:
         self.weights = weights
         self.tally: F64 = np.zeros((len(weights), width))
         self.n_votes = np.zeros(len(weights), dtype=np.int64)
         self.loss: F64 = np.zeros(len(weights))
+        self.has_curve = has_curve
         self.curve: list[float] = []
 
-    def add(self, rows: NDArray[np.int32], votes: F64) -> None:
-        self.tally[rows] += votes
+    def add(self, tree: DrawnTree) -> None:
+        rows = tree.left_out
+        tree.add_to(self.tally)
         self.n_votes[rows] += 1
+        if not self.has_curve:
+            return
         self.loss[rows] = self._loss(rows, self.tally[rows] / self.n_votes[rows, None])
         voted = float(self.weights[self.n_votes > 0].sum())
         self.curve.append(float((self.weights * self.loss).sum()) / voted if voted > 0 else float("nan"))
@@ -63,7 +67,7 @@ class OobCurve(ABC):
 
     def afresh(self) -> Self:
         again = copy(self)
-        OobCurve.__init__(again, self.weights, self.tally.shape[1])
+        OobCurve.__init__(again, self.weights, self.tally.shape[1], self.has_curve)
         return again
 
     @abstractmethod
@@ -73,8 +77,8 @@ class OobCurve(ABC):
 class ClassOobCurve(OobCurve):
     """Out-of-bag class shares, and the error of the classes that they elect."""
 
-    def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int) -> None:
-        super().__init__(weights, n_classes)
+    def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int, *, has_curve: bool) -> None:
+        super().__init__(weights, n_classes, has_curve)
         self.labels = labels
 
     def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64:
@@ -86,7 +90,7 @@ class TargetOobCurve(OobCurve):
     """Out-of-bag predictions, and their losses: sums of (error / scale)^2 over targets, `scale` of shape ``(q,)``."""
 
     def __init__(self, target: F64, weights: F64, scale: F64) -> None:
-        super().__init__(weights, len(scale))
+        super().__init__(weights, len(scale), has_curve=True)
         self.target = target.reshape(len(target), -1)
         self.scale: F64 = scale
 
@@ -127,7 +131,7 @@ class GrowingForest:
         """Yield trees until the out-of-bag error has stopped decreasing."""
         for tree in grown:
             if self.oob is not None:
-                self.oob.add(tree.left_out, tree.votes)
+                self.oob.add(tree)
             flat = False
             if self.oob is not None and self.rule is not None:
                 self._leaves.append(tree.leaves)
@@ -158,7 +162,7 @@ class GrowingForest:
             return trees, self.oob
         again = self.oob.afresh()
         for tree, rows, leaves in zip(trees, left_out, self._leaves, strict=False):
-            again.add(rows, DrawnTree(tree, leaves, leaves).votes)
+            again.add(DrawnTree(tree, rows, leaves))
             if len(again.curve) == self._at_lowest or (self.rule != "minimum" and self._is_as_good(again)):
                 break
         return trees[: len(again.curve)], again

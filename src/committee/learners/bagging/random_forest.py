@@ -263,7 +263,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
 
     A draw depends on `random_state` and the tree's number alone: a forest of 100 trees begins with that of 50. Weights
     count in splits, leaves and errors, but a row is drawn or not drawn as a whole. A node takes 49 bytes and
-    8 a class, with ``voting="hard"`` 53: with many classes `min_samples_leaf` or `max_leaf_nodes` keep a forest small.
+    8 a class; with more than 8 classes 57, and 10 for each class that a leaf holds; with ``voting="hard"`` 53.
 
     With `reserve` a share of the rows is drawn before the first tree, independently of their labels; the forest, its
     bins, categories and out-of-bag curve are those of the other rows. ``certify(forest, X, y, on="oob")`` bounds its
@@ -327,7 +327,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         return ClassTrees(rows, n_classes=len(self.classes_), **more, **settings)
 
     def _oob_curve(self, rows: Rows) -> ClassOobCurve:
-        return ClassOobCurve(rows.labels, rows.weights, len(self.classes_))
+        return ClassOobCurve(rows.labels, rows.weights, len(self.classes_), has_curve=self._wants_oob)
 
     def _vote_of(self, voters: list[Forest]) -> Committee:
         trees = Forest.joined(voters)

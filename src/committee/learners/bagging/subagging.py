@@ -39,7 +39,7 @@ from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
-from committee.voters.growing import class_shares, forest_from_grown, leaf_labels
+from committee.voters.growing import class_votes, forest_from_grown
 from committee.voters.protocol import Voters
 
 if TYPE_CHECKING:
@@ -296,9 +296,7 @@ class _TreeTrainer:
         if self.template.class_weight is not None:
             weights[drawn] = self.template.weights_with_classes(self.classes[self.rows.labels[drawn]], weights[drawn])
         tree = grower.grow_classes(self.rows.labels, weights, drawn, seed)
-        if self.soft:
-            return forest_from_grown([tree], self.binned.bins, n_classes, value=[class_shares(tree)])
-        return forest_from_grown([tree], self.binned.bins, n_classes, label=[leaf_labels(tree)])
+        return forest_from_grown([tree], self.binned.bins, n_classes, **class_votes(tree, hard=not self.soft))
 
 
 def _train(

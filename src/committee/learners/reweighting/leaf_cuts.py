@@ -75,17 +75,14 @@ class TreeNodes:
 
 def leaf_votes(forest: Forest) -> F64:
     """Return the votes of the nodes as numbers ``(N, D)``: their values, or their class labels one-hot encoded."""
-    if forest.value is not None:
-        return np.array(forest.value)
-    assert forest.label is not None
-    return np.asarray((forest.label[:, None] == np.arange(forest.n_classes)).astype(np.float64))
+    return np.array(forest.node_votes)
 
 
 def shares_of_classes(forest: Forest) -> bool:
     """Return whether the leaf votes are class shares, which sum to one, rather than scores."""
-    if forest.value is None:
+    if forest.label is not None:
         return True
-    leaf = forest.value[forest.left < 0]
+    leaf = forest.node_votes[forest.left < 0]
     sums = leaf.sum(axis=1)
     return leaf.shape[1] == forest.n_classes and bool((leaf >= 0.0).all()) and bool(np.abs(sums - 1.0).max() < 1e-9)
 

@@ -75,7 +75,7 @@ class LeafReading:
 
     def values(self, forest: Forest, weight: float, output: int | None) -> F64:
         """Contents of the nodes of one tree, shape (N, D); `output` is the class index of a tree for a single class."""
-        value = _votes(forest)
+        value = forest.node_votes
         if self.kind == "shares":
             return np.hstack([1.0 - value, 1.0 + value]) / 2.0 if value.shape[1] == 1 else value
         if self.kind == "means" or not self.names:
@@ -116,16 +116,6 @@ class LeafReading:
     def short(self, k: int) -> str:
         """Return the name of a class, shortened to fit below a leaf."""
         return middle_cut(self.names[k], 16)
-
-
-def _votes(forest: Forest) -> F64:
-    if forest.label is None:
-        assert forest.value is not None
-        return forest.value
-    named = np.zeros((len(forest.label), forest.n_classes))
-    votes = np.flatnonzero(forest.label >= 0)
-    named[votes, forest.label[votes]] = 1.0
-    return named
 
 
 def _unit(votes: Any) -> tuple[float, str]:

@@ -244,8 +244,7 @@ class _Leaves:
     def of(self, forest: Forest) -> tuple[Any, str]:
         if forest.label is not None:
             return forest.label.tolist(), f"leaves vote for a class (weight {self.weight:.4g})"
-        value = forest.value
-        assert value is not None
+        value = forest.node_votes
         if self.are_shares:
             both = np.hstack([1.0 - value, 1.0 + value]) / 2.0 if value.shape[1] < forest.n_classes else value
             return list(both), "leaves hold class shares"

@@ -14,6 +14,7 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from committee.data.typed_json import NamedParameters, as_float, read_named_parameters
 from committee.vote.weighted_votes import Scores, elected, signed
+from committee.voters.flat_trees import ClassShares
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
 
@@ -172,6 +173,8 @@ class Share(Link):
                 f"{type(voters).__name__} hold scores, which do not sum to one as shares do; use the softmax or the "
                 "logistic link."
             )
+        if isinstance(voters, Forest) and voters.shares is not None:
+            _check_shares(voters, voters.shares)
         if not isinstance(voters, Forest) or voters.value is None:
             return
         signed_votes = voters.n_outputs == 1 and voters.n_classes == 2
@@ -188,10 +191,7 @@ class Share(Link):
                     bad |= (values < 0.0).any(axis=1)
             bad &= voters.feature[block] < 0
             if bad.any():
-                raise ValueError(
-                    f"A leaf holds {values[int(np.argmax(bad))].tolist()}; the share link needs class shares, "
-                    "which sum to one. Use the softmax or the logistic link for other scores."
-                )
+                raise _no_shares(values[int(np.argmax(bad))])
 
     def settle(self, tally: Scores, total: Weight) -> Scores:
         if tally.shape[1] == 1:
@@ -219,6 +219,21 @@ class Share(Link):
 
     def tempered(self, temperature: float) -> Link:
         return TemperedShare(temperature)
+
+
+def _check_shares(forest: Forest, shares: ClassShares) -> None:
+    bad = (np.abs(shares.totals() - 1.0) > 1e-9) & (forest.feature < 0)
+    if shares.share.min(initial=0.0) < 0.0:
+        bad |= np.bincount(np.repeat(np.arange(len(shares)), shares.sizes), shares.share < 0.0, len(shares)) > 0
+    if bad.any():
+        raise _no_shares(shares.take(np.flatnonzero(bad)[:1]).dense()[0])
+
+
+def _no_shares(found: NDArray[np.float64]) -> ValueError:
+    return ValueError(
+        f"A leaf holds {found.tolist()}; the share link needs class shares, which sum to one. Use the softmax or the "
+        "logistic link for other scores."
+    )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ STEPS = 16
 """Temperatures per factor of two."""
 MOST_DOUBLINGS = 40
 """Temperatures are between 2^-40 and 2^40."""
+BLOCK_CELLS = 2**17
+"""Rows times classes that are computed at a time."""
 
 
 def best_temperature(evidence: F64, labels: NDArray[np.uint16], weights: F64, n_rows: int) -> float:
@@ -32,12 +34,22 @@ def best_temperature(evidence: F64, labels: NDArray[np.uint16], weights: F64, n_
     target = float(share @ z[labels, np.arange(len(labels))])
     anywhere = float(share @ z.mean(axis=0)) / n_rows
 
+    blocks = np.array_split(z, max(1, min(z.shape[1] // 2, z.size // BLOCK_CELLS)), axis=1)
+
     def rises(step: int) -> bool:
-        p = np.exp(z * 2.0 ** (step / STEPS))
-        return (1.0 + 1.0 / n_rows) * float(share @ ((p * z).sum(axis=0) / p.sum(axis=0))) >= target + anywhere
+        mean = np.concatenate([_softmax_mean(block, 2.0 ** (step / STEPS)) for block in blocks])
+        return (1.0 + 1.0 / n_rows) * float(share @ mean) >= target + anywhere
 
     low, high = -STEPS * MOST_DOUBLINGS, STEPS * MOST_DOUBLINGS
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if rises(middle) else (middle + 1, high)
     return float(2.0 ** (-low / STEPS))
+
+
+def _softmax_mean(z: F64, factor: float) -> F64:
+    # mean of each column of z by softmax weights of z times a factor
+    p = np.exp(z * factor)
+    total = p.sum(axis=0)
+    p *= z
+    return np.asarray(p.sum(axis=0) / total)
