@@ -14,17 +14,16 @@ import committee
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.trials import (
+    CLASSES,
     ERRORS,
     FEWEST_ROUNDS,
     LARGEST_RATE,
-    MORE_ROWS,
     MOST_ROUNDS,
     TRIAL_RATE,
     TRIAL_ROUNDS,
     WITHOUT_TRIALS,
     RoundSettings,
     TrialResult,
-    most_trial_rounds,
 )
 from tests.gradient_cases import SMALL, answer, both, data, learner, table
 from tests.subjects import assert_same_bits
@@ -264,7 +263,7 @@ def test_the_rate_is_the_total_step_over_the_rounds():
     few, many = (learner("classes", n_estimators=n, **TRIED).fit(X, y).learning_rate_ for n in (100, 400))
     assert few == pytest.approx(4.0 * many)
     assert learner("classes", n_estimators=1, **TRIED).fit(X, y).learning_rate_ == LARGEST_RATE
-    rounds = few * 100 / (MORE_ROWS * TRIAL_RATE)
+    rounds = few * 100 / (CLASSES.more_step * TRIAL_RATE)
     assert rounds == pytest.approx(round(rounds))
     assert 1 <= rounds <= TRIAL_ROUNDS
 
@@ -312,13 +311,13 @@ def test_a_warm_start_keeps_the_rate(kind):
 def test_rounds_are_as_many_as_the_best_total_step_takes(best, rounds):
     settings, curve = RoundSettings(15, 1.0, 0), np.r_[np.arange(best, 0.0, -1.0), 0.0].tolist()
     result = TrialResult(settings, curve, np.zeros(1), np.ones(1))
-    assert result.most_rounds(0.1) == rounds
-    assert_allclose(result.learning_rate(rounds) * rounds, MORE_ROWS * TRIAL_RATE * best)
+    assert CLASSES.most_rounds(result) == rounds
+    assert_allclose(CLASSES.learning_rate(result, rounds) * rounds, CLASSES.more_step * TRIAL_RATE * best)
 
 
 @pytest.mark.parametrize(("n", "most"), [(None, 150), (1, 10), (48, 50), (100, 75), (200, 75), (300, 112), (1000, 150)])
 def test_rounds_of_trials(n, most):
-    assert most_trial_rounds(n) == most
+    assert CLASSES.most_trial_rounds(n) == most
 
 
 def test_rounds_of_the_table():

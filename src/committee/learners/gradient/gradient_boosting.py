@@ -41,11 +41,11 @@ from committee.learners.gradient.refit import LeafRefitting
 from committee.learners.gradient.rounds import GradientRun
 from committee.learners.gradient.target import LossBoosting, Target, refits
 from committee.learners.gradient.trials import (
+    CLASSES,
     FEATURES_OF_NODE,
     FEWEST_ROUNDS,
     MOST_ROUNDS,
-    RATE_OF_CLASSES,
-    RATE_OF_NUMBERS,
+    NUMBERS,
     ROWS_OF_ROUND,
     check_chosen,
     table_of_trials,
@@ -107,14 +107,14 @@ class GradientBoosting(WarmStart, LeafRefitting):
         "auto",
         f"""Most rounds; fewer when early stopping ends the run, or a round changes nothing. "auto": {FEWEST_ROUNDS}, or
         up to {MOST_ROUNDS} where the total step that the trials of `learning_rate` find takes more rounds of
-        {RATE_OF_CLASSES}, of {RATE_OF_NUMBERS} for numbers; with early stopping and without trials {MOST_ROUNDS}.""",
+        {CLASSES.rate}, of {NUMBERS.rate} for numbers; with early stopping and without trials {MOST_ROUNDS}.""",
         COUNT,
         StrOptions({"auto"}),
     )
     _: KW_ONLY
     learning_rate: float | Literal["auto"] = parameter(
         "auto",
-        """Factor of every step, in (0, 10]; smaller steps need more rounds. "auto": one or two short runs with large
+        """Factor of every step, in (0, 10]; smaller steps need more rounds. "auto": up to four short runs with large
         steps, each on three of four parts of the rows, find the total step of least loss on the other part, and
         `n_estimators` rounds share it; 0.1 if early stopping holds out a `validation_fraction`, with line search, and
         for a loss without value. Such trials also choose the "auto" of `n_estimators`, `max_leaf_nodes`, `subsample`

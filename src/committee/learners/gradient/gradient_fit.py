@@ -13,14 +13,13 @@ from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check
 from committee.learners.gradient.target import Target, scores_after
 from committee.learners.gradient.trial_scores import TrialScore
 from committee.learners.gradient.trials import (
+    CLASSES,
     FEWEST_ROUNDS,
     MOST_ROUNDS,
-    RATE_OF_CLASSES,
-    RATE_OF_NUMBERS,
+    NUMBERS,
     WITHOUT_TRIALS,
     RoundSettings,
     TrialResult,
-    most_trial_rounds,
     results_of_trials,
     rows_of_trials,
 )
@@ -81,13 +80,13 @@ class GradientFit:
             elif given == "auto":
                 given = MOST_ROUNDS if learner.early_stopping else FEWEST_ROUNDS
             return ChosenRounds(given, rate, self.settings, [])
-        most = None if given == "auto" else int(given)
+        most, pace = None if given == "auto" else int(given), NUMBERS if learner._n_classes is None else CLASSES
         others = self.settings.others(learner, self.rows)
         scored = None if self._scoring is None else self._scored
-        best, results = results_of_trials(parts, self.run, most_trial_rounds(most), self.settings, *others, scored)
+        best, results = results_of_trials(parts, self.run, pace.most_trial_rounds(most), self.settings, *others, scored)
         if most is None:
-            most = best.most_rounds(RATE_OF_NUMBERS if learner._n_classes is None else RATE_OF_CLASSES)
-        return ChosenRounds(most, best.learning_rate(most), best.settings, results)
+            most = pace.most_rounds(best)
+        return ChosenRounds(most, pace.learning_rate(best, most), best.settings, results)
 
     @property
     def _scoring(self) -> Any:

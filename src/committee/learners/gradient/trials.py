@@ -21,11 +21,10 @@ from committee.voters.growing import features_per_tree_and_node
 
 TRIAL_RATE, PATIENCE = 0.4, 10
 TRIAL_ROUNDS, FEW_TRIAL_ROUNDS = 150, 75  # with "auto" rounds, and with 200 rounds or fewer
-N_PARTS = 4  # A trial is trained on three of four parts of the rows, and evaluated on the other
-MORE_ROWS = 1.2  # factor of the total step, as the fit has a third more rows than the trials
+N_PARTS = 4  # A run of a trial is trained on three of four parts of the rows, and evaluated on the other
+RUNS_BY_ROWS = ((2_000, 4), (10_000, 2), (math.inf, 1))
 LARGEST_RATE = 0.5
 FEWEST_ROUNDS, MOST_ROUNDS = 200, 1000
-RATE_OF_CLASSES, RATE_OF_NUMBERS = 0.1, 0.05  # "auto" rounds are as many as make the rate this or less
 WITHOUT_TRIALS = 0.1  # rate where there are no trials: held-out rows end the run, or there are too few rows
 ERRORS = 2.0  # standard errors by which the held-out loss of other settings must be lower
 SHARE_OF_LOSS = 0.02
@@ -88,41 +87,55 @@ class TrialResult:
         mean = float(self.weights @ difference / total)
         return mean, float(np.sqrt(self.weights @ (difference - mean) ** 2) / total)
 
-    @property
-    def total_step(self) -> float:
-        """Best sum of the learning rates of all rounds of a fit.
 
-        Boosting with small steps depends on the rounds T and the rate a almost only through the total step a T.
-        """
-        return MORE_ROWS * TRIAL_RATE * self.rounds
+@dataclass(frozen=True)
+class Pace:
+    """How rounds and learning rate of a fit follow from a trial.
 
-    def most_rounds(self, rate: float) -> int:
-        """Number of rounds where it is "auto": as many as make the rate this or less, within bounds."""
-        return min(MOST_ROUNDS, max(FEWEST_ROUNDS, round(self.total_step / rate)))
-
-    def learning_rate(self, n_estimators: int) -> float:
-        return min(LARGEST_RATE, self.total_step / n_estimators)
-
-
-def most_trial_rounds(n_estimators: int | None) -> int:
-    """Return the most rounds of a trial for a fit of `n_estimators` rounds; None: "auto".
-
-    Where the best total step takes many rounds, few of them would take steps that are too large.
+    Boosting with small steps depends on the rounds T and the rate a almost only through the total step a T.
     """
-    if n_estimators is None:
-        return TRIAL_ROUNDS
-    largest = math.ceil(LARGEST_RATE * n_estimators / (MORE_ROWS * TRIAL_RATE))  # more lead to the same rate
-    return min(
-        TRIAL_ROUNDS, max(FEW_TRIAL_ROUNDS, n_estimators * FEW_TRIAL_ROUNDS // FEWEST_ROUNDS), max(largest, PATIENCE)
-    )
+
+    more_step: float
+    """Factor of the total step: the fit has a third more rows than the trials, and smaller steps."""
+    rate: float
+    """Largest rate of "auto" rounds."""
+
+    def total_step(self, trial: TrialResult) -> float:
+        """Best sum of the learning rates of all rounds of a fit."""
+        return self.more_step * TRIAL_RATE * trial.rounds
+
+    def most_rounds(self, trial: TrialResult) -> int:
+        """Number of rounds where it is "auto": as many as the largest rate takes, within bounds."""
+        return min(MOST_ROUNDS, max(FEWEST_ROUNDS, round(self.total_step(trial) / self.rate)))
+
+    def learning_rate(self, trial: TrialResult, n_estimators: int) -> float:
+        return min(LARGEST_RATE, self.total_step(trial) / n_estimators)
+
+    def most_trial_rounds(self, n_estimators: int | None) -> int:
+        """Return the most rounds of a trial for a fit of `n_estimators` rounds; None: "auto".
+
+        Where the best total step takes many rounds, few of them would take steps that are too large.
+        """
+        if n_estimators is None:
+            return TRIAL_ROUNDS
+        largest = math.ceil(LARGEST_RATE * n_estimators / (self.more_step * TRIAL_RATE))  # more lead to the same rate
+        few = max(FEW_TRIAL_ROUNDS, n_estimators * FEW_TRIAL_ROUNDS // FEWEST_ROUNDS)
+        return min(TRIAL_ROUNDS, few, max(largest, PATIENCE))
+
+
+CLASSES, NUMBERS = Pace(1.2, 0.1), Pace(1.8, 0.06)
 
 
 def rows_of_trials(rows: Rows | TargetRows, seed: int, n_threads: int) -> list[PartedRows]:
-    """Return the rows of each run of a trial: two up to 10,000 rows, then one; none if there are too few rows."""
+    """Return the rows of each run of a trial: four below 2,000 rows, two below 10,000, else one.
+
+    There is none if there are too few rows.
+    """
     units = RowUnits.of(rows, seed, n_threads)
     part = units.parts(N_PARTS, rows.class_numbers, rows.group)  # stratified by class; rare classes are in none
     held = [mask for k in range(N_PARTS) if (mask := part == k).any()]
-    return [PartedRows(rows, units, each) for each in held[: 2 if rows.count < 10_000 else 1]]
+    most = next(runs for fewer, runs in RUNS_BY_ROWS if rows.count < fewer)
+    return [PartedRows(rows, units, each) for each in held[:most]]
 
 
 def tried(
