@@ -1,7 +1,8 @@
-"""Estimators of another library as candidates of a committee of ensembles: what the vote gains, and the time it takes.
+"""Estimators of other libraries as candidates of a committee of ensembles: what the vote gains, and the time it takes.
 
-``python -m benchmarks.bench_candidates`` fits `CommitteeClassifier("fast")` without and with pipelines of scikit-learn
-on folds of six tables of numbers, of the choosing half, in the folder that COMMITTEE_DATA names.
+``python -m benchmarks.bench_candidates`` fits `CommitteeClassifier("fast")` without and with pipelines of scikit-learn,
+LightGBM's boosting and pytabkit's network RealMLP, if installed, on folds of six tables of numbers, of the choosing
+half, in the folder that COMMITTEE_DATA names.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +34,21 @@ N_FOLDS = 3
 
 
 def estimators() -> dict[str, Any]:
-    """A kernel machine, nearest neighbours and a network, on scaled columns."""
+    """A kernel machine, nearest neighbours and a network on scaled columns, and those of other libraries."""
+    others: dict[str, Any] = {}
+    if find_spec("lightgbm"):
+        from lightgbm import LGBMClassifier
+
+        others["LightGBM"] = LGBMClassifier(n_jobs=1, verbose=-1)
+    if find_spec("pytabkit"):
+        from pytabkit import RealMLP_TD_Classifier
+
+        others["RealMLP"] = RealMLP_TD_Classifier(device="cpu", random_state=0, n_threads=1)
     return {
         "SVC": make_pipeline(StandardScaler(), CalibratedClassifierCV(SVC(), ensemble=False)),
         "nearest neighbours": make_pipeline(StandardScaler(), KNeighborsClassifier(15)),
         "network": make_pipeline(StandardScaler(), MLPClassifier()),
+        **others,
     }
 
 
@@ -47,7 +59,7 @@ def cells(folder: Path, quick: bool) -> Iterator[dict[str, Any]]:
             continue
         for fold, (train, test) in enumerate(problem.splits(N_FOLDS, 1)):
             more = {"none": [], **{name: [(name, one)] for name, one in estimators().items()}}
-            more["all three"] = list(estimators().items())
+            more["all"] = list(estimators().items())
             for name, given in more.items():
                 model = CommitteeClassifier("fast", candidates=["default", *given], random_state=0)
                 begun = time.process_time()
