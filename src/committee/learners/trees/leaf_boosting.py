@@ -168,7 +168,14 @@ def without_each_fold(rows: I32, leaf: I64, fold: I64) -> tuple[I32, I64, I64]:
 
 HELD_OUT = 1 / 3
 N_STEPS = 20  # boosting steps of a node's score, which reach most of the gain of a leaf's own steps
+N_STEPS_OF_MANY = 10  # with more classes than `LeafBoosting.most_classes`
 MOST_ROWS = 1_000  # rows that the score of a node is boosted on
+
+
+def rows_by_leaf(leaf: NDArray[np.integer], n_leaves: int) -> I64:
+    """Return the stable order of rows by the number of their leaf, below `n_leaves`."""
+    # numbers of 16 bits are sorted by counting, in a tenth of the time
+    return np.argsort(leaf.astype(np.uint16) if n_leaves <= 1 << 16 else leaf, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +198,9 @@ class RowsOfNodes:
             if child >= 0:
                 begin[child], begin[child + 1] = begin[node], begin[node] + size[child]
         first = np.array(begin, dtype=np.int64)
-        return cls(drawn[np.argsort(first[leaf], kind="stable")], first, first + np.array(size, dtype=np.int64))
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+        return cls(drawn[rows_by_leaf(rank[leaf], len(first))], first, first + np.array(size, dtype=np.int64))
 
 
 def pruned(
@@ -217,8 +226,9 @@ def pruned(
         return tree
     rows = RowsOfNodes.of(tree, drawn)
     held_out = (np.random.default_rng(seed).random(len(D)) < HELD_OUT).astype(np.uint8)
+    n_steps = N_STEPS_OF_MANY if n_outputs > most_classes > 0 else N_STEPS
     errors = _core.held_out_errors(
-        D, rows.rows, rows.begin, rows.end, labels, weights, held_out, n_outputs, link, N_STEPS, SCORE_CAP[link],
+        D, rows.rows, rows.begin, rows.end, labels, weights, held_out, n_outputs, link, n_steps, SCORE_CAP[link],
         MOST_ROWS, n_threads, most_classes,
     )  # fmt: skip
     return cut(tree, kept_splits(tree.left, errors, ROUNDING * float(weights[drawn].sum())))

@@ -21,7 +21,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
-from committee.learners.trees.leaf_boosting import LeafBoosting, boosted_leaves, leaf_losses, pruned
+from committee.learners.trees.leaf_boosting import LeafBoosting, boosted_leaves, leaf_losses, pruned, rows_by_leaf
 from committee.learners.trees.newton_boost import SCORE_CAP
 from committee.vote.committee import Committee
 from committee.vote.explain.importances import feature_importances, risk_decreases
@@ -325,7 +325,7 @@ class ModelTreeTable:
             tree = pruned(tree, *own, n_outputs, limits.link, seed, self.threads, limits.most_classes)
         leaf = tree.leaf_of_row[drawn]
         tree.forget_rows()
-        order = np.argsort(leaf, kind="stable")
+        order = rows_by_leaf(leaf, len(tree.left))
         inside = drawn[order]
         size = np.bincount(leaf)
         leaves = LeafRows(inside, np.concatenate([[0], np.cumsum(size[size > 0])]))
