@@ -49,6 +49,7 @@ def measure(findings: Findings, quick: bool) -> None:
     folder = os.environ.get("COMMITTEE_DATA")
     _kernel(findings, rounds)
     _prediction(findings, rounds)
+    _sizes(findings, quick)
     if folder is None:
         findings.settings["left out"] = "wdbc, vehicle and letter: COMMITTEE_DATA names no folder of tables"
         return
@@ -107,6 +108,25 @@ def _prediction(findings: Findings, rounds: int) -> None:
             findings.add_ratio(work, "scikit-learn forest of 500", trial, "scikit-learn", ours, target)
             per_row = Spread.of(trial.cpu[ours] / len(rows) * 1e6)
             findings.add(Figure(f"{work}: per row", "", "us", per_row, clock="cpu"))
+
+
+def _sizes(findings: Findings, quick: bool) -> None:
+    """One fit of many classes, and one of many rows."""
+    random = np.random.default_rng(0)
+    n, K = (500, 50) if quick else (5_000, 500)
+    y = np.concatenate([np.arange(K), random.integers(K, size=n - K)])
+    clusters = random.normal(scale=1.5, size=(K, 10))[y] + random.normal(size=(n, 10))
+    rows = random.normal(size=(1_000 if quick else 100_000, 10))
+    score = rows[:, 0] * rows[:, 1] + rows[:, 2] + np.sin(3.0 * rows[:, 3]) + random.normal(size=len(rows))
+    for work, X, target, ceiling in (
+        (f"fit, {n:,} x 10, {K} classes", clusters, y, 20.0),
+        (f"fit, {len(rows):,} x 10, 2 classes", rows, score > 0, 8.0),
+    ):
+        fit = partial(SBPMTClassifier(random_state=0).fit, X, target)
+        wall, processor = timed(fit, 1)
+        findings.add(
+            Figure(work, "", "s", Spread.of([processor]), ceiling, at_least=False, clock="cpu", wall=Spread.of([wall]))
+        )
 
 
 def _folds(findings: Findings, folder: Path, name: str, n_folds: int) -> None:
