@@ -331,7 +331,7 @@ def test_the_page_names_tables_that_are_there(row):
 
 def test_the_diffs_of_the_page_apply(tmp_path):
     diffs = re.findall(r"```diff\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    assert len(diffs) == 2
+    assert len(diffs) == 5
     for diff in diffs:
         for name in re.findall(r"^--- a/(.+)$", diff, re.MULTILINE):
             copy = tmp_path / name
