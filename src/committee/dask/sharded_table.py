@@ -106,7 +106,6 @@ def _look(
 
 
 def rows_of(X: Any) -> tuple[int, Any]:
-    """Return the number of rows of a partition and its first row, if any."""
     piece = Piece(X, "")
     if not len(piece):
         return 0, None

@@ -226,7 +226,6 @@ class ShardHomes:
         return True
 
     def workers(self) -> list[str]:
-        """Return the addresses of the workers that respond."""
         self.cluster.look()
         return [address for address in self.cluster.addresses if address not in self.avoided]
 

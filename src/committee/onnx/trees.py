@@ -40,7 +40,6 @@ class Ensemble:
 
 
 def double_ensemble(X: Value, trees: Ensemble, n_outputs: int) -> Value:
-    """Add one `TreeEnsemble` of doubles, output ``(n, n_outputs)``."""
     trees = _with_sets_apart(_without_bare_leaves(trees))
     mode = np.full(len(trees.feature), LEQ, dtype=np.uint8)
     split = trees.threshold.copy()
@@ -122,7 +121,6 @@ def leaf_ensemble(X: Value, trees: Ensemble) -> Value:
 
 
 def round_down_float32(numbers: F64) -> NDArray[np.float32]:
-    """Round down to float32."""
     with np.errstate(over="ignore"):
         near = numbers.astype(np.float32)
     return np.where(near.astype(np.float64) > numbers, np.nextafter(near, np.float32(-np.inf)), near)

@@ -248,7 +248,6 @@ class ComparedModel:
 
     @property
     def package(self) -> str:
-        """Distribution that the model comes from."""
         if self.own:
             return "committee"
         module = self.peer.module if self.peer else type(self.estimator).__module__.partition(".")[0]

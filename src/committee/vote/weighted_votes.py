@@ -376,8 +376,7 @@ class WeightedVotes(Storable, ABC):
 
     @classmethod
     @abstractmethod
-    def read_header(cls, document: Document) -> Header:
-        """Read the columns and classes of a document."""
+    def read_header(cls, document: Document) -> Header: ...
 
     def to_document(self, tensors: Tensors) -> Document:
         """Write the committee to a model file."""

@@ -91,7 +91,6 @@ class ClassShares:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Number of classes of each node, ``(N,)``."""
         return np.diff(self.share_offset)
 
     @property

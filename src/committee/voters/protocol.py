@@ -41,8 +41,7 @@ class Voters(Protocol):
         """Number of nodes of each voter in its trees or graph, ``(T,)``; 0 without any."""
 
     @property
-    def nbytes(self) -> int:
-        """Size of the voters in bytes."""
+    def nbytes(self) -> int: ...
 
     @property
     def spread(self) -> NDArray[np.float64]:

@@ -284,7 +284,6 @@ class SharedForest(Forest):
 
     @property
     def graph(self) -> SharedTrees:
-        """Graph of the distinct parts."""
         return SharedTrees.of(self, every_node=has_record(self))
 
     @property

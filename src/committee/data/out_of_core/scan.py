@@ -89,7 +89,6 @@ class Pieces(OutOfCoreTable):
 
     @property
     def files(self) -> FileStamps:
-        """State of the files that are read."""
         return FileStamps.of(getattr(self.source, "files", ()))
 
 

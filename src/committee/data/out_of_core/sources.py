@@ -49,7 +49,6 @@ class Piece:
             raise kind(f"{self.name}: {error}{counted}") from error
 
     def with_columns(self, columns: Sequence[str] | None, without: Sequence[str]) -> Piece:
-        """Return the piece with these columns alone, or with all but those of `without`."""
         if not is_frame(self.X):
             if columns is not None:
                 raise ValueError(

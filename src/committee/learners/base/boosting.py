@@ -242,8 +242,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         """Prepare the first round on these rows."""
 
     @abstractmethod
-    def _early_stopping(self, run: Any, held_out: Any) -> EarlyStopping:
-        """Early stopping by the loss of held-out rows."""
+    def _early_stopping(self, run: Any, held_out: Any) -> EarlyStopping: ...
 
     def _after_stopping(self, run: Any, held_out: Any, n_rounds: int) -> None:
         """Refit the kept rounds on all rows, held-out ones included; by default they stay unchanged."""

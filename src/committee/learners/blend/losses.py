@@ -52,7 +52,6 @@ def row_losses(loss: Loss, y: F64, predictions: F64) -> F64:
 
 
 def loss_label(loss: Loss) -> str:
-    """Label of a reported mean loss."""
     match loss:
         case Squared():
             return "RMSE"

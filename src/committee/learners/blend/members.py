@@ -101,20 +101,12 @@ def predict_times(voters: MemberCommittees, sizes: NDArray[np.int64], X: Matrix 
 def members_table(model: Any) -> pl.DataFrame:
     """Candidates of a fitted committee of ensembles: members by weight, then those left out, the least loss first.
 
-    Parameters
-    ----------
-    model : CommitteeClassifier or CommitteeRegressor
-        Fitted.
-
-    Returns
-    -------
-    polars DataFrame
-        ``member``, its name; ``weight`` in the vote, 0 of those left out; ``fits`` and ``nodes`` that vote; its
-        ``loss`` alone on held-out rows; ``gain``, the rise of the vote's loss without it; ``seconds`` of its training;
-        ``nbytes`` in memory and ``file_bytes`` in a model file, which also has the names, categories and texts of the
-        columns (``committee_.column_bytes``; ``committee_.file_bytes`` is the whole), null if a file cannot hold it;
-        ``predict_us``, microseconds per predicted row; ``left_out``, the reason why it is not a member. Null where
-        there is none. Empty for a model of one class.
+    Columns are ``member``, its name; ``weight`` in the vote, 0 of those left out; ``fits`` and ``nodes`` that vote; its
+    ``loss`` alone on held-out rows; ``gain``, the rise of the vote's loss without it; ``seconds`` of its training;
+    ``nbytes`` in memory and ``file_bytes`` in a model file, which also has the names, categories and texts of the
+    columns (``committee_.column_bytes``; ``committee_.file_bytes`` is the whole), null if a file cannot hold it;
+    ``predict_us``, microseconds per predicted row; ``left_out``, the reason why it is not a member. Null where there is
+    none. Empty for a model of one class.
     """
     require_package("polars", "the table of members")
     import polars as pl

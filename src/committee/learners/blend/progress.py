@@ -147,7 +147,6 @@ def time_left_text(left: TimeLeft) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Rounded duration with its unit."""
     if seconds < 120.0:
         return _SHORT if seconds < 0.95 else f"{seconds:.0f} s"
     return f"{seconds / 60.0:.1f} min" if seconds < 7200.0 else f"{seconds / 3600.0:.1f} h"

@@ -132,19 +132,10 @@ def prune(
 
 
 def vote_costs(ensembles: Mapping[str, Any], X: Any) -> pl.DataFrame:
-    """Return sizes and prediction times of several votes.
+    """Return sizes and prediction times of several votes, a row for each.
 
-    Parameters
-    ----------
-    ensembles : mapping of str to fitted classifier or Committee
-        Learners of this library, or any that `Committee.from_estimator` takes, whose committees are then timed.
-    X : table or array-like (n, p)
-        Rows to vote on, by one thread.
-
-    Returns
-    -------
-    polars.DataFrame
-        A row for each: `ensemble`, `voters`, `nodes`, `bytes` of the voters in memory, and `microseconds` a row.
+    Columns are `ensemble`, `voters`, `nodes`, `bytes` of the voters in memory, and `microseconds` a row of `X`, by one
+    thread. Models of other libraries are timed as their committees (`Committee.from_estimator`).
     """
     require_package("polars", "the table of costs")
     import polars as pl

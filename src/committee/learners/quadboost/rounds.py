@@ -371,7 +371,6 @@ class QuadRun(BoostingRun):
 
     @classmethod
     def on_residuals(cls, pools: Sequence[Pool], target: ScoreTargets, penalty: Penalty, schedule: Schedule) -> QuadRun:
-        """Return runs that find voters for the residual, round by round."""
         runs = [
             ResidualRun(pool, y, target.weights, penalty, schedule, intercept=target.intercept)
             for pool, y in zip(pools, target.y, strict=True)

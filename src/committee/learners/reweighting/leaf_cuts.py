@@ -294,7 +294,6 @@ class LeafCut:
         )
 
     def reached(self, rows: LeafRows) -> NDArray[np.int32]:
-        """Return the leaves of the cut that the rows reach, ``(n, K)``."""
         return np.asarray(self.stands.astype(np.int32)[rows.leaf[:, self.trees]])
 
     def unseen(self, rows: LeafRows) -> Mask | None:

@@ -53,7 +53,6 @@ class ManyRows:
         return SoftMarginSolution(rho, weights, row_weights, margins, value, bound, "Optimal")
 
     def _solved(self, lines: MarginMatrix, cap: F64) -> tuple[F64, F64]:
-        """Return the weights of the voters and of the rows."""
         if self.nu >= 1.0 - INSIDE or lines.matrix.size > MOST_CELLS:
             found, u = soft_margin_of_rows(lines, self.nu)
             return found.weights, u
