@@ -12,6 +12,7 @@ thresholds, class shares and the joining of trees, some 180 MB of nodes.
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from functools import partial
 from importlib.util import find_spec
@@ -25,6 +26,7 @@ from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread, interleave, timed
+from benchmarks.peak_memory import FIT_IN, memory_figure, print_peak
 from benchmarks.r_side import r_has, r_numbers
 from benchmarks.races import OURS, PLAIN, Program, Target, race
 from benchmarks.tables import Table, collisions, hastie
@@ -170,6 +172,36 @@ def floor(findings: Findings, train: Table, rounds: int) -> None:
     )
 
 
+MANY_CLASSES = ((5_000, 100, 8.0), (5_000, 500, 10.0), (400, 400, None))
+"""Rows, classes, and how many times as fast as scikit-learn fits are to be."""
+
+
+def around_centres(n: int, n_classes: int) -> Table:
+    """Rows of 20 columns with unit noise around a centre of their class; all classes have rows."""
+    rng = np.random.default_rng(0)
+    centre = rng.normal(size=(n_classes, 20))
+    y = rng.permutation(np.arange(n) % n_classes)
+    return centre[y] + rng.normal(size=(n, 20)), y
+
+
+def many_classes(findings: Findings, rounds: int, quick: bool) -> None:
+    """Time and peak memory of fits of many classes."""
+    for n, n_classes, target in MANY_CLASSES[: 1 if quick else None]:
+        X, y = around_centres(n, n_classes)
+        work = f"forest, 100 trees, {n:,} x 20, {n_classes} classes: fit"
+        programs = {name: partial(model.fit, X, y) for name, model in forests(100, 1).items()}
+        findings.add_ratio(work, SCIKIT_LEARN, interleave(programs, rounds), SCIKIT_LEARN, OURS, target)
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(Path(folder) / "X.npy", X)
+            np.save(Path(folder) / "y.npy", y)
+            findings.add(memory_figure(work, "forest", folder, OURS, [SCIKIT_LEARN]))
+
+
+def fit_and_tell(folder: Path, name: str) -> None:
+    """Fit a forest to the table of a folder, and print its peak memory."""
+    print_peak(forests(100, 1)[name], np.load(folder / "X.npy"), np.load(folder / "y.npy"))
+
+
 def measure(findings: Findings, quick: bool) -> None:
     """Forests of 20 trees on 100,000 x 28, to the last row and with 20 in a leaf, and of 100 on 2,000 x 10; numbers."""
     n, small, trees, rounds = (5_000, 1_000, 10, 2) if quick else (100_000, 2_000, 20, 3)
@@ -212,9 +244,13 @@ def measure(findings: Findings, quick: bool) -> None:
     }
     work = f"regression forest, {trees} trees, {n // 10:,} x 21: fit"
     findings.add_ratio(work, SCIKIT_LEARN, interleave(numbers, rounds), SCIKIT_LEARN, OURS)
+    many_classes(findings, rounds, quick)
     curve(findings, train, trees, rounds)
     floor(findings, train, 3 * rounds)
 
 
 if __name__ == "__main__":
-    command("forest", measure)
+    if sys.argv[1:2] == [FIT_IN]:
+        fit_and_tell(Path(sys.argv[2]), sys.argv[3])
+    else:
+        command("forest", measure)

@@ -89,7 +89,7 @@ void register_grow(nb::module_& m) {
       .def_prop_ro("count", &TreeNodes::array<&TreeNodes::count>)
       .def_prop_ro("sums", &TreeNodes::sums_array)
       .def_ro("n_classes", &TreeNodes::n_classes)
-      .def("class_sums", &TreeNodes::class_sums);
+      .def("leaf_sums", &TreeNodes::leaf_sums);
   nb::class_<GrownTree, TreeNodes>(m, "GrownTree")
       .def(nb::init<nb::tuple, nb::object>(), "nodes"_a, "leaf_of_row"_a.none())
       .def_ro("leaf_of_row", &GrownTree::leaf_of_row)

@@ -85,17 +85,25 @@ struct TreeNodes {
     own.each_sum([&](std::int64_t node, std::int64_t label, double sum) { all[node * own.n_classes + label] = sum; });
     return array_of(std::move(all), {own.n_nodes(), own.n_classes});
   }
-  // Of each node the classes that it holds and their weights, and the weight of all; None of other trees.
-  static nb::object class_sums(nb::pointer_and_handle<TreeNodes> tree) {
-    const TreeNodes& own = *tree.p;
-    if (own.n_classes == 0) return nb::none();
-    Vector<double> total(own.n_nodes());
-    for (std::int64_t i = 0; i < own.n_nodes(); ++i) {
-      const std::int64_t first = own.class_offset[i], n = own.class_offset[i + 1] - first;
-      total[i] = row_sum({own.class_label.data() + first, own.sums.data() + first, n}, own.n_classes);
+  // Of each leaf the classes that it holds and their weights, and the weight of every node; None of other trees.
+  static nb::object leaf_sums(const TreeNodes& tree) {
+    if (tree.n_classes == 0) return nb::none();
+    const std::int64_t n = tree.n_nodes();
+    Vector<std::int64_t> offset(n + 1);
+    Vector<std::uint16_t> label;
+    Vector<double> sum, total(n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t first = tree.class_offset[i], last = tree.class_offset[i + 1];
+      const std::uint16_t* const labels = tree.class_label.data();
+      total[i] = row_sum({labels + first, tree.sums.data() + first, last - first}, tree.n_classes);
+      if (tree.feature[i] < 0) {
+        label.insert(label.end(), labels + first, labels + last);
+        sum.insert(sum.end(), tree.sums.data() + first, tree.sums.data() + last);
+      }
+      offset[i + 1] = label.size();
     }
-    return nb::make_tuple(array<&TreeNodes::class_offset>(tree), array<&TreeNodes::class_label>(tree),
-                          array<&TreeNodes::sums>(tree), array_of(std::move(total)));
+    return nb::make_tuple(array_of(std::move(offset)), array_of(std::move(label)), array_of(std::move(sum)),
+                          array_of(std::move(total)));
   }
   static nb::tuple arrays(nb::pointer_and_handle<TreeNodes> tree) {
     return nb::make_tuple(array<&TreeNodes::feature>(tree), array<&TreeNodes::bin>(tree), array<&TreeNodes::left>(tree),

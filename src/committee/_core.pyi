@@ -148,12 +148,12 @@ class TreeNodes:
     """Training rows that reached the node."""
     sums: F64
     n_classes: int
-    """Number of classes if `class_sums` are stored, else 0."""
-    def class_sums(self) -> tuple[I64, U16, F64, F64] | None:
-        """Classes at the nodes of a deep tree of more than two classes; None of other trees.
+    """Number of classes if the tree has `leaf_sums`, else 0."""
+    def leaf_sums(self) -> tuple[I64, U16, F64, F64] | None:
+        """Classes at the leaves of a deep tree of more than two classes; None of other trees.
 
-        Node i holds the classes ``label[offset[i]:offset[i + 1]]``, ascending, with the weights ``sum``. ``total`` are
-        the sums over them, with the bits of ``sums.sum(axis=1)``. The order is offset, label, sum, total.
+        Leaf i holds the classes ``label[offset[i]:offset[i + 1]]``, ascending, with the weights ``sum``. ``total`` has
+        the weight of every node, with the bits of ``sums.sum(axis=1)``. The order is offset, label, sum, total.
         """
 
 def joined_nodes(trees: Sequence[TreeNodes]) -> tuple[I64, I32, I32, I32, U8, I64, U32, F64, I64]:

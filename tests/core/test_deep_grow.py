@@ -56,18 +56,18 @@ def test_larger_tables_do_too(kind, n_classes, max_bins, weights, missing, max_f
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7, 8, 128, 137, 400])
-def test_class_sums_are_those_of_the_classes_present(n_classes):
+def test_leaf_sums_are_those_of_the_classes_present(n_classes):
     case = random_case(np.random.default_rng(0), "gini", 300, 3, n_classes=n_classes, weights="heavy")
     tree = case.grow_with(case.deep_grower(oracle.Limits()))
     if n_classes == 2:
-        assert tree.class_sums() is None
+        assert tree.leaf_sums() is None
         return
-    offset, label, weight, total = tree.class_sums()
-    dense = np.zeros((len(tree.feature), n_classes))
-    dense[np.repeat(np.arange(len(dense)), np.diff(offset)), label] = weight
+    offset, label, weight, total = tree.leaf_sums()
+    of_leaves = np.zeros((len(tree.feature), n_classes))
+    of_leaves[np.repeat(np.arange(len(of_leaves)), np.diff(offset)), label] = weight
     assert tree.n_classes == n_classes
-    assert_array_equal(tree.sums, dense)
-    assert total.tobytes() == dense.sum(axis=1).tobytes()
+    assert_array_equal(np.where(tree.feature[:, None] < 0, tree.sums, 0.0), of_leaves)
+    assert total.tobytes() == tree.sums.sum(axis=1).tobytes()
     assert (np.diff(offset) <= tree.count).all()
 
 

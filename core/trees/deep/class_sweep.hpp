@@ -25,8 +25,10 @@ class ClassSweep {
       any |= item.packed >> units.fixed.count_bits;
       total += item.packed >> units.fixed.count_bits;
     }
-    is_exact_ = any == 0 || (total >> std::countr_zero(any)) <= (std::uint64_t{1} << 26);
     fixed_ = units.fixed;
+    const int zeros = any == 0 ? 0 : std::countr_zero(any);
+    const double unit = fixed_.weight(std::uint64_t{1} << (fixed_.count_bits + zeros));
+    is_exact_ = (total >> zeros) <= (std::uint64_t{1} << 26) && unit > 1e-150;  // smaller squares lose digits
     classes_.assign(n_classes, {});
     cells_.assign(most_bins, {});
     marks_.assign((most_bins + 63) / 64, 0);

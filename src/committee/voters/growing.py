@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -160,7 +160,7 @@ def forest_from_grown(
     """
     n_nodes, feature, bin, left, missing_left, category_offset, category_bits, gain, count = joined_nodes(trees)
     if weight is None:
-        weight = [tree.sums.sum(axis=1) if (sums := tree.class_sums()) is None else sums[3] for tree in trees]
+        weight = [tree.sums.sum(axis=1) for tree in trees]
     return Forest(
         n_features=len(bins.n_categories),
         n_classes=n_classes,
@@ -200,14 +200,14 @@ def leaf_labels_and_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[n
 
 def class_votes(tree: GrownTree, *, hard: bool) -> dict[str, Any]:
     """Votes of one tree for `forest_from_grown`: class shares, or with `hard` the heaviest class of each leaf."""
-    leaf, sums = tree.feature < 0, tree.class_sums()
-    if sums is not None and (hard or tree.n_classes > FEW_CLASSES):
+    leaf = tree.feature < 0
+    if tree.n_classes > FEW_CLASSES and (sums := tree.leaf_sums()) is not None:
         offset, label, weight, total = sums
-        each = ClassShares(tree.n_classes, offset, label, weight)
         if hard:
-            return {"label": [np.where(leaf, each.majority(), -1).astype(np.int32)]}
-        leaves = replace(each, share=weight / np.repeat(total, each.sizes)).take(np.flatnonzero(leaf))
-        return {"shares": leaves.spread_over(np.flatnonzero(leaf), len(leaf))}
+            heaviest = ClassShares(tree.n_classes, offset, label, weight).majority()
+            return {"label": [np.where(leaf, heaviest, -1).astype(np.int32)], "weight": [total]}
+        share = weight / np.repeat(total, np.diff(offset))
+        return {"shares": ClassShares(tree.n_classes, offset, label, share), "weight": [total]}
     if hard:
         return {"label": [leaf_labels(tree)]}
     shares = class_shares(tree)
