@@ -22,7 +22,9 @@ def test_trials_by_the_negated_loss_are_those_by_the_loss():
         assert_allclose(by_score.trials_["gain"], by_loss.trials_["gain"], atol=0.01)
         assert_same_bits(by_score, by_loss, X)
     X, y = noisy_scores(60)
-    by_loss, by_score = (GradientBoostingRegressor(scoring=s, **FEW).fit(X, y) for s in (None, "neg_mean_squared_error"))
+    by_loss, by_score = (
+        GradientBoostingRegressor(scoring=s, **FEW).fit(X, y) for s in (None, "neg_mean_squared_error")
+    )
     assert by_score.trials_["rounds"] == by_loss.trials_["rounds"] and by_score.learning_rate_ == by_loss.learning_rate_
 
 
