@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss
 
 import committee
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.learners.gradient import gradient_fit
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.trials import (
     CLASSES,
@@ -22,8 +23,10 @@ from committee.learners.gradient.trials import (
     TRIAL_RATE,
     TRIAL_ROUNDS,
     WITHOUT_TRIALS,
+    Pace,
     RoundSettings,
     TrialResult,
+    one_row_in,
 )
 from tests.gradient_cases import SMALL, answer, both, data, learner, table
 from tests.subjects import assert_same_bits
@@ -313,6 +316,47 @@ def test_rounds_are_as_many_as_the_best_total_step_takes(best, rounds):
     result = TrialResult(settings, curve, np.zeros(1), np.ones(1))
     assert CLASSES.most_rounds(result) == rounds
     assert_allclose(CLASSES.learning_rate(result, rounds) * rounds, CLASSES.more_step * TRIAL_RATE * best)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_classes", "one_in"),
+    [
+        (100_000, 8, 4),
+        (50_000, 8, 2),
+        (49_999, 100, 1),
+        (100_000, 3, 1),
+        (10**6, 2, 1),
+        (10**6, None, 1),
+        (10**6, 3, 15),
+    ],
+)
+def test_trials_of_many_rows_and_classes_take_a_sample(n, n_classes, one_in):
+    assert one_row_in(n, n_classes) == one_in
+
+
+def test_sampled_trials_take_larger_total_steps_and_fewer_rounds():
+    pace, before = Pace.of(4, 4), Pace.of(4, 1)
+    trial = TrialResult(RoundSettings(15, 1.0, 0), [2.0, *np.arange(1.0, 0.0, -0.1)], np.zeros(1), np.ones(1))
+    assert before is CLASSES and before.most_rounds(trial) == 200 and pace.most_rounds(trial) == 100
+    assert_allclose(pace.total_step(trial) / before.total_step(trial), 4**0.38)
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(605) % 3])
+def test_a_fit_by_sampled_trials(weights, monkeypatch):
+    sizes = []
+
+    def recorded(rows, units, own=gradient_fit.rows_of_trials):
+        sizes.append(np.bincount(rows.labels, rows.weights))
+        return own(rows, units)
+
+    monkeypatch.setattr(gradient_fit, "one_row_in", lambda n, n_classes: 6)
+    monkeypatch.setattr(gradient_fit, "rows_of_trials", recorded)
+    X, y = table(605, 3)
+    y[600:] = 3
+    model = GradientBoostingClassifier(max_leaf_nodes="auto", random_state=0).fit(X, y, weights)
+    assert model.n_estimators_ == 100 and len(model.trials_["loss"]) == 2  # more leaves are not tried
+    expected = np.bincount(y, weights) / [6, 6, 6, 1]  # a class of fewer rows than parts is in the sample
+    assert_allclose(sizes, expected[None], atol=1.0)
 
 
 @pytest.mark.parametrize(("n", "most"), [(None, 150), (1, 10), (48, 50), (100, 75), (200, 75), (300, 112), (1000, 150)])

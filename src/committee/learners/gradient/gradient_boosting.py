@@ -107,7 +107,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
         "auto",
         f"""Most rounds; fewer when early stopping ends the run, or a round changes nothing. "auto": {FEWEST_ROUNDS}, or
         up to {MOST_ROUNDS} where the total step that the trials of `learning_rate` find takes more rounds of
-        {CLASSES.rate}, of {NUMBERS.rate} for numbers; with early stopping and without trials {MOST_ROUNDS}.""",
+        {CLASSES.rate}, of {NUMBERS.rate} for numbers; half as many, of larger rates, for more than two classes of many
+        rows (docs/gradient-boosting.md); with early stopping and without trials {MOST_ROUNDS}.""",
         COUNT,
         StrOptions({"auto"}),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.gradient.growth import drawn_feature_weights, gradient_grower
 from committee.learners.gradient.line_search import LineSearch
@@ -13,13 +14,13 @@ from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check
 from committee.learners.gradient.target import Target, scores_after
 from committee.learners.gradient.trial_scores import TrialScore
 from committee.learners.gradient.trials import (
-    CLASSES,
     FEWEST_ROUNDS,
     MOST_ROUNDS,
-    NUMBERS,
     WITHOUT_TRIALS,
+    Pace,
     RoundSettings,
     TrialResult,
+    one_row_in,
     results_of_trials,
     rows_of_trials,
 )
@@ -73,17 +74,24 @@ class GradientFit:
         """Settings that the learner names, and for "auto" those of the trials, if there are any."""
         learner, given = self.learner, self.learner.n_estimators
         rate = WITHOUT_TRIALS if learner.learning_rate == "auto" else learner.learning_rate
-        parts = self._rows_of_trials()
+        parts: list[PartedRows] = []
+        if self._has_trials():
+            self.units = RowUnits.of(self.rows, self.seed, self.n_threads)
+            tried, one_in = self._of_trials(self.units)
+            parts = rows_of_trials(tried.rows, tried.units or self.units)
         if not parts:
             if given == "auto" and self.earlier is not None:
                 given = self.earlier.n_voters
             elif given == "auto":
                 given = MOST_ROUNDS if learner.early_stopping else FEWEST_ROUNDS
             return ChosenRounds(given, rate, self.settings, [])
-        most, pace = None if given == "auto" else int(given), NUMBERS if learner._n_classes is None else CLASSES
-        others = self.settings.others(learner, self.rows)
+        most, pace = None if given == "auto" else int(given), Pace.of(learner._n_classes, one_in)
+        without_draws, more_leaves = self.settings.others(learner, self.rows)
+        others = without_draws, more_leaves and one_in == 1  # few rows would choose smaller trees
         scored = None if self._scoring is None else self._scored
-        best, results = results_of_trials(parts, self.run, pace.most_trial_rounds(most), self.settings, *others, scored)
+        best, results = results_of_trials(
+            parts, tried.run, pace.most_trial_rounds(most), self.settings, *others, scored
+        )
         if most is None:
             most = pace.most_rounds(best)
         return ChosenRounds(most, pace.learning_rate(best, most), best.settings, results)
@@ -95,15 +103,23 @@ class GradientFit:
     def _scored(self, parted: PartedRows, run: GradientRun) -> TrialScore:
         return TrialScore(self._scoring, parted, run, getattr(self.learner, "classes_", None))
 
-    def _rows_of_trials(self) -> list[PartedRows]:
+    def _of_trials(self, units: RowUnits) -> tuple[GradientFit, int]:
+        """Fit in which trials are run, and how many rows of this one there are for each of its rows."""
+        learner, rows = self.learner, self.rows
+        one_in = one_row_in(rows.count, learner._n_classes)
+        if one_in == 1 or isinstance(rows.X, OutOfCoreMatrix):
+            return self, 1
+        some, weights = units.rows_of(units.parts(one_in, rows.class_numbers, rows.group) <= 0)  # with rare classes
+        taken = rows.take(some)
+        sample = taken if weights is None else replace(taken, weights=weights[some])
+        fit = GradientFit(learner, sample, None, self.seed, self.n_threads)
+        fit.units = RowUnits.of(sample, self.seed, self.n_threads)
+        return fit, one_in
+
+    def _has_trials(self) -> bool:
         learner = self.learner
         hindered = learner.line_search or self.parted or self.earlier or isinstance(self.given, Derivatives)
-        if learner.learning_rate != "auto" or hindered:
-            return []
-        parts = rows_of_trials(self.rows, self.seed, self.n_threads)
-        if parts:
-            self.units = parts[0].units
-        return parts
+        return learner.learning_rate == "auto" and not hindered
 
     def run(self, parted: PartedRows | None, rate: float, settings: RoundSettings) -> GradientRun:
         """Begin a run, on all rows or on those that are not held out."""

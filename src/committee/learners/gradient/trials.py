@@ -23,6 +23,11 @@ TRIAL_RATE, PATIENCE = 0.4, 10
 TRIAL_ROUNDS, FEW_TRIAL_ROUNDS = 150, 75  # with "auto" rounds, and with 200 rounds or fewer
 N_PARTS = 4  # A run of a trial is trained on three of four parts of the rows, and evaluated on the other
 RUNS_BY_ROWS = ((2_000, 4), (10_000, 2), (math.inf, 1))
+MANY_SCORES, MANY_ROWS = 400_000, 50_000
+"""Rows times classes, and rows, from which trials take a sample of the rows, and "auto" rounds are fewer."""
+SAMPLED_SCORES, SAMPLED_ROWS = 200_000, 20_000
+"""Rows times classes of that sample, and its least number of rows."""
+STEP_BY_ROWS = 0.38  # the best total step grows with this power of the rows
 LARGEST_RATE = 0.5
 FEWEST_ROUNDS, MOST_ROUNDS = 200, 1000
 WITHOUT_TRIALS = 0.1  # rate where there are no trials: held-out rows end the run, or there are too few rows
@@ -99,6 +104,15 @@ class Pace:
     """Factor of the total step: the fit has a third more rows than the trials, and smaller steps."""
     rate: float
     """Largest rate of "auto" rounds."""
+    fewest: int = FEWEST_ROUNDS
+    """Least number of "auto" rounds."""
+
+    @classmethod
+    def of(cls, n_classes: int | None, one_in: int) -> Pace:
+        """Pace of a fit whose trials take one row in so many; `n_classes` is None for numbers."""
+        if n_classes is None:
+            return NUMBERS
+        return CLASSES if one_in == 1 else cls(CLASSES.more_step * one_in**STEP_BY_ROWS, 0.25, FEWEST_ROUNDS // 2)
 
     def total_step(self, trial: TrialResult) -> float:
         """Best sum of the learning rates of all rounds of a fit."""
@@ -106,7 +120,7 @@ class Pace:
 
     def most_rounds(self, trial: TrialResult) -> int:
         """Number of rounds where it is "auto": as many as the largest rate takes, within bounds."""
-        return min(MOST_ROUNDS, max(FEWEST_ROUNDS, round(self.total_step(trial) / self.rate)))
+        return min(MOST_ROUNDS, max(self.fewest, round(self.total_step(trial) / self.rate)))
 
     def learning_rate(self, trial: TrialResult, n_estimators: int) -> float:
         return min(LARGEST_RATE, self.total_step(trial) / n_estimators)
@@ -126,12 +140,18 @@ class Pace:
 CLASSES, NUMBERS = Pace(1.2, 0.1), Pace(1.8, 0.06)
 
 
-def rows_of_trials(rows: Rows | TargetRows, seed: int, n_threads: int) -> list[PartedRows]:
+def one_row_in(n: float, n_classes: int | None) -> int:
+    """Return how many rows there are for each that trials take: 1 but for many rows of more than two classes."""
+    if n_classes is None or n_classes < 3 or n < MANY_ROWS or n * n_classes < MANY_SCORES:
+        return 1
+    return max(1, min(math.ceil(n * n_classes / SAMPLED_SCORES), int(n / SAMPLED_ROWS)))
+
+
+def rows_of_trials(rows: Rows | TargetRows, units: RowUnits) -> list[PartedRows]:
     """Return the rows of each run of a trial: four below 2,000 rows, two below 10,000, else one.
 
     There is none if there are too few rows.
     """
-    units = RowUnits.of(rows, seed, n_threads)
     part = units.parts(N_PARTS, rows.class_numbers, rows.group)  # stratified by class; rare classes are in none
     held = [mask for k in range(N_PARTS) if (mask := part == k).any()]
     most = next(runs for fewer, runs in RUNS_BY_ROWS if rows.count < fewer)
