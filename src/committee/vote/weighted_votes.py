@@ -376,7 +376,8 @@ class WeightedVotes(Storable, ABC):
 
     @classmethod
     @abstractmethod
-    def read_header(cls, document: Document) -> Header: ...
+    def read_header(cls, document: Document) -> Header:
+        """Read the columns and classes of a document."""
 
     def to_document(self, tensors: Tensors) -> Document:
         """Write the committee to a model file."""

@@ -204,6 +204,7 @@ class NativeLoss(Loss):
     def write_by_kernel(
         self, y: Targets, F: Numbers, w: Numbers | None, gradient: Numbers, hessian: Numbers, n_threads: int
     ) -> None:
+        """Write the kernel's gradients and hessians, as `write_gradients` does."""
         name = self.kernel(F)
         target: Targets = np.ascontiguousarray(y, dtype=np.float64 if name == "squared" else np.uint16)
         weights = None if w is None else np.ascontiguousarray(w, dtype=np.float64)
