@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from committee import CommitteeClassifier, CommitteeRegressor, load
 from committee.learners.blend.members import Member
-from committee.learners.blend.model_size import OWN_BYTES, OWN_SHARE, MemberParts, SizeLimit, default_size
+from committee.learners.blend.model_size import OWN_BYTES, OWN_SHARE, MemberParts, SizeLimit, default_limit
 from committee.learners.blend.weights import WeightedVote
 from committee.report.members import members_grid
 from committee.vote.committee import Committee
@@ -159,9 +159,31 @@ def test_the_announced_size_is_that_of_the_file_with_its_texts(tmp_path):
 
 
 def test_default_sizes_follow_rows_and_classes():
-    assert [default_size("default", n, 1) for n in (10, 2500, 12_000, 10**7)] == [1e6, 1e6, 4e6, 15e6]
-    assert default_size("default", 10, 3) == 1.5e6
-    assert default_size("fast", 36_600, 2) < 3e6 < default_size("best", 36_600, 2)
+    limits = [default_limit("default", n, 1) for n in (10, 2500, 12_000, 10**7)]
+    assert [one.wanted for one in limits] == [1e6, 1e6, 4e6, 15e6] and {one.size for one in limits} == {15e6}
+    assert default_limit("default", 10, 3).wanted == 1.5e6
+    assert default_limit("default", 10, 100).size == 50e6
+    assert default_limit("fast", 36_600, 2).size == 3e6
+    assert default_limit("best", 36_600, 2).wanted > 3e6
+
+
+def test_only_what_loses_nothing_goes_above_the_size_that_is_wanted():
+    vote = vote_of(("forest", [forest_of(300, 10)]), ("boosting", [forest_of(9, 4, seed) for seed in range(4)]))
+    whole = OWN_SHARE * file_bytes(vote) + OWN_BYTES
+    assert n_parts(SizeLimit(2.0 * whole, 1.01 * whole).within(vote)) == [300, 4]
+    assert 111 < n_parts(SizeLimit(2.0 * whole, 0.7 * whole).within(vote))[0] < 300
+    assert n_parts(SizeLimit(2.0 * whole, 0.1 * whole).within(vote)) == [111, 4]
+    assert n_parts(SizeLimit(0.3 * whole, 0.1 * whole).within(vote)) == n_parts(SizeLimit(0.3 * whole).within(vote))
+
+
+def test_lines_in_leaves_count():
+    X, y = rows_for(CommitteeRegressor)
+    wanted = {"candidates": ["boosted_lines"], "max_size": None, "n_jobs": None, "random_state": 0}
+    whole = CommitteeRegressor(**wanted).fit(X, y)
+    limit = 0.6 * whole.committee_.file_bytes
+    small = CommitteeRegressor(**wanted | {"max_size": limit}).fit(X, y)
+    assert len(small.member_names_) == 1 and small.committee_.file_bytes <= limit
+    assert small.member_sizes_[0] < whole.member_sizes_[0]
 
 
 def test_a_default_limit_changes_no_small_model():

@@ -34,7 +34,7 @@ from committee.learners.blend.blend_parameters import BlendParameters
 from committee.learners.blend.candidate_choice import CandidateChoice
 from committee.learners.blend.fold_fits import FoldTrainer, parallel_folds
 from committee.learners.blend.members import Candidate, LeftOut, Member, members_table, predict_times
-from committee.learners.blend.model_size import SizeLimit, default_size
+from committee.learners.blend.model_size import SizeLimit, default_limit
 from committee.learners.blend.out_of_fold import (
     ValidationRows,
     default_n_folds,
@@ -418,7 +418,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
             columns = header_bytes({"names": self.table_.names, "table": self.table_.to_json()})
             return SizeLimit(parse_bytes(self.max_size, "max_size"), columns=columns)
         n_classes = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1
-        return SizeLimit(default_size(self.effort, len(rows), n_classes), given=False)
+        return default_limit(self.effort, len(rows), n_classes)
 
     @property
     def _fits(self) -> Iterator[tuple[float, Any]]:

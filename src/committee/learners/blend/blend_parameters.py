@@ -69,10 +69,10 @@ class BlendParameters:
         "auto",
         """Most bytes of the model's file: a number, or text such as "3 MB". If it is too large, fewer trees of a forest
         stay, but as many as vote on an out-of-bag row; then members whose gain is within a standard error are left out,
-        the least gain per byte first; then the others keep about the same share of their fits and trees. "auto": 1 MB
-        per 3,000 rows of the fit, from 1 to 15 MB; a fifth per row if the effort is "fast", four times as much if it
-        is "best"; and K / 2 times as much for K classes, besides names, categories and texts of the columns. None:
-        any.""",
+        the least gain per byte first; then the others keep about the same share of their fits and trees. "auto": 15 MB
+        (3 MB if the effort is "fast", 60 MB if "best"), and trees of forests that lose nothing measurable go above 1 MB
+        per 3,000 rows (15,000; 750), at least 1 MB, times K / 2 for K classes; names, categories and texts of the
+        columns do not count. None: any.""",
         Interval(Real, 0.0, None, closed="neither"),
         str,
         None,

@@ -21,9 +21,9 @@ from committee.vote.members import bytes_in_file, reads_tables
 from committee.voters.shared_forest import SharedForest
 
 ROWS_OF_A_MEGABYTE: dict[Effort, float] = {"fast": 15_000, "default": 3000, "best": 750}
-"""Training rows for each megabyte of the default limit."""
+"""Training rows for each megabyte that a file takes by default, if less loses nothing measurable."""
 LEAST_SIZE, MOST_ROWS = 1e6, 45_000
-"""Least default limit in bytes, and the rows from which it does not rise."""
+"""Least such size in bytes, and the rows from which it does not rise."""
 OWN_BYTES, OWN_SHARE = 4200.0, 1.02
 """Bytes of a file besides those of its members, and their size in the file by that in files of their own."""
 OUT_OF_BAG = math.exp(-1.0)
@@ -32,10 +32,14 @@ FEW_VOTERS = 100
 """Number of voters below which each counts: those of SBPMT, but not those of a forest."""
 
 
-def default_size(effort: Effort, n_rows: int, n_classes: int) -> float:
-    """Limit of a committee's file in bytes, unless one is given; K / 2 times as much for K classes."""
+def default_limit(effort: Effort, n_rows: int, n_classes: int) -> SizeLimit:
+    """Return the limit of a committee's file unless one is given: that of `MOST_ROWS` rows.
+
+    By its rows the file may want less; K / 2 times as much for K classes.
+    """
     of_rows: float = max(LEAST_SIZE, 1e6 * min(n_rows, MOST_ROWS) / ROWS_OF_A_MEGABYTE[effort])
-    return of_rows * max(1.0, n_classes / 2.0)
+    wanted = of_rows * max(1.0, n_classes / 2.0)
+    return SizeLimit(max(wanted, 1e6 * MOST_ROWS / ROWS_OF_A_MEGABYTE[effort]), wanted, given=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +124,18 @@ class SizeLimit:
     """
 
     size: float
+    wanted: float = math.inf
+    """Bytes above which parts go that lose nothing measurable, if these are below the most."""
     given: bool = True
     columns: float = 0.0
     """Bytes of the names, categories and texts of the columns, which a given limit counts and a default does not."""
 
     @property
     def most(self) -> float:
-        return (self.size - OWN_BYTES - (self.columns if self.given else 0.0)) / OWN_SHARE
+        return self._of_members(self.size)
+
+    def _of_members(self, size: float) -> float:
+        return (size - OWN_BYTES - (self.columns if self.given else 0.0)) / OWN_SHARE
 
     def fitting(self, members: Sequence[Member]) -> list[Member]:
         """Members of which one part fits, or all of them if there is none."""
@@ -154,8 +163,9 @@ class SizeLimit:
     def _most_bytes(self, fit: Committee | RegressionCommittee) -> float:
         if reads_tables(fit) and not self.given:
             return 0.0
-        forest = getattr(fit.voters, "forest", fit.voters)
-        own = forest.most_stored_bytes if isinstance(forest, SharedForest) else fit.nbytes
+        forest = getattr(fit.voters, "forest", fit.voters)  # beside lines in leaves
+        lines = fit.voters.nbytes - forest.nbytes
+        own = forest.most_stored_bytes + lines if isinstance(forest, SharedForest) else fit.nbytes
         return own + fit.column_bytes + OWN_BYTES
 
     def _least(self, member: Member) -> float:
@@ -164,16 +174,16 @@ class SizeLimit:
     def _parts(self, member: Member) -> MemberParts:
         return MemberParts(member.name, member.committees, self.given)
 
-    def _all_fit(self, members: Sequence[Member]) -> bool:
+    def _all_fit(self, members: Sequence[Member], size: float) -> bool:
         # by bounds, as exact sizes take a tenth of the time of a fit
-        return sum(self._most_bytes(fit) for one in members for fit in one.committees) <= self.most
+        return sum(self._most_bytes(fit) for one in members for fit in one.committees) <= size
 
     def too_large(self, members: Sequence[Member], gains: F64, errors: F64) -> int | None:
         """Number of the member to leave out, None if all fit: that of the least gain per byte.
 
         Members go whose gain is within its standard error, and others only if one part of each is too much.
         """
-        if self._all_fit(members):
+        if self._all_fit(members, self.most):
             return None
         parts = [self._parts(one) for one in members]
         sizes = np.array([one.file_bytes[: one.n_measured].sum() for one in parts])
@@ -189,21 +199,24 @@ class SizeLimit:
     def within(self, vote: WeightedVote) -> WeightedVote:
         """The vote of fewer parts of each member, as far as they are too much.
 
-        First only as many trees of a forest may stay as vote on an out-of-bag row: the held-out loss is that of no
-        more. Then about the same share of each member's parts stays.
+        Above the size that is wanted only as many trees of a forest stay as vote on an out-of-bag row: the held-out
+        loss is that of no more. Above the limit about the same share of each member's parts stays.
         """
-        if self._all_fit(vote.members):
+        wanted = min(self.most, self._of_members(self.wanted))
+        if self._all_fit(vote.members, wanted):
             return vote
         parts = [self._parts(one) for one in vote.members]
-        counts = [len(one.nodes) for one in parts]
+        counts, most = [len(one.nodes) for one in parts], wanted
+        if wanted < self.most and sum(one.file_bytes[: one.n_measured].sum() for one in parts) > wanted:
+            counts, most = [one.n_measured for one in parts], self.most
         for share in (*_SHARES, 0.0):
             members = [
                 replace(one, committees=each.kept(count))
                 for one, each, count in zip(vote.members, parts, counts, strict=True)
             ]
-            if sum(float(self._parts(one).file_bytes.sum()) for one in members) <= self.most:
+            if sum(float(self._parts(one).file_bytes.sum()) for one in members) <= most:
                 break
-            counts = self._counts(parts, vote.weights, share * self.most)
+            counts = self._counts(parts, vote.weights, share * most)
         return replace(vote, members=members)
 
     def _counts(self, parts: Sequence[MemberParts], weights: F64, most: float) -> list[int]:
