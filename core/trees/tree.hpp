@@ -58,9 +58,9 @@ struct FlatTree {
   Vector<double> gain, sums;  // sums: nodes x planes, or of the classes that each node holds
   Vector<std::int64_t> count;
   Vector<std::int32_t> leaf_of_row;
-  int n_classes = 0;                   // of sums by class; 0: nodes x planes
-  Vector<std::int64_t> class_offset;   // (nodes + 1): the part of sums and labels that is of a node
-  Vector<std::uint16_t> class_label;   // of each sum
+  int n_classes = 0;                  // of sums by class; 0: nodes x planes
+  Vector<std::int64_t> class_offset;  // (nodes + 1): the part of sums and labels that is of a node
+  Vector<std::uint16_t> class_label;  // of each sum
 
   void reserve(std::int64_t n_nodes) {
     feature.reserve(n_nodes);
