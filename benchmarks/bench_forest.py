@@ -197,9 +197,9 @@ def many_classes(findings: Findings, rounds: int, quick: bool) -> None:
             findings.add(memory_figure(work, "forest", folder, OURS, [SCIKIT_LEARN]))
 
 
-def fit_and_tell(folder: Path, name: str) -> None:
+def fit_and_print(folder: Path, name: str) -> None:
     """Fit a forest to the table of a folder, and print its peak memory."""
-    print_peak(forests(100, 1)[name], np.load(folder / "X.npy"), np.load(folder / "y.npy"))
+    print_peak(forests(100, 1)[name], np.load(folder / "X.npy"), np.load(folder / "y.npy"), first=20)
 
 
 def measure(findings: Findings, quick: bool) -> None:
@@ -251,6 +251,6 @@ def measure(findings: Findings, quick: bool) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == [FIT_IN]:
-        fit_and_tell(Path(sys.argv[2]), sys.argv[3])
+        fit_and_print(Path(sys.argv[2]), sys.argv[3])
     else:
         command("forest", measure)

@@ -28,9 +28,9 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def print_peak(model: Any, X: Any, y: Any) -> None:
-    """Fit, and print the peak above the input."""
-    model.fit(X[:1_000], y[:1_000])  # what libraries load when they are first used
+def print_peak(model: Any, X: Any, y: Any, first: int = 1_000) -> None:
+    """Fit, and print the peak above the input and a fit of the first rows."""
+    model.fit(X[:first], y[:first])  # what libraries load when they are first used
     before = peak_bytes()
     model.fit(X, y)
     print(json.dumps({"above": peak_bytes() - before}))
