@@ -146,6 +146,22 @@ def run(findings: Findings, race: Race) -> None:
     )
 
 
+def defaults_of_eight_classes(findings: Findings, n: int, repeats: int) -> None:
+    """Default settings of ours and LightGBM's, trials included."""
+    X, y = eight_classes(n)
+    X_test, y_test = eight_classes(n, 1)
+    peer = lightgbm.LGBMClassifier(n_jobs=1, verbose=-1)
+    models: dict[str, Any] = {OURS: GradientBoostingClassifier(n_jobs=1), "LightGBM": peer}
+    works: dict[str, Work] = {name: partial(model.fit, X, y) for name, model in models.items()}
+    with threadpool_limits(limits=1):
+        trial = interleave(works, repeats)
+        losses = [log_loss(y_test, model.predict_proba(X_test)) for model in models.values()]
+    work = f"{n:,} x 28, 8 classes, defaults, 1 thread"
+    findings.record(work, trial)
+    ratio, quality = trial.ratio("LightGBM", OURS, "cpu"), both("log loss", *losses)
+    findings.add(Figure(f"{work}: fit", "LightGBM", "x", ratio, 1.0, clock="cpu", quality=quality))
+
+
 def _told(model: Any, test: Table) -> tuple[Any, Any]:
     return test[1], model.predict_proba(test[0])
 
@@ -237,7 +253,7 @@ def memory(findings: Findings, table: Table) -> None:
 
 
 def measure(findings: Findings, quick: bool) -> None:
-    """Gradient boosting fits of five sizes, eight classes, two threads; memory; parts of a fit and its floor."""
+    """Gradient boosting fits of five sizes, eight classes, two threads, defaults; memory; parts of a fit, floor."""
     large, middle = (50_000, 10_000) if quick else (1_000_000, 100_000)
     rounds = 10 if quick else 100
     unseen = partial(collisions, 100_000, 1)
@@ -261,6 +277,7 @@ def measure(findings: Findings, quick: bool) -> None:
     findings.settings = {"repeats": {race.name: race.repeats for race in races}, "leaves": LEAVES, "step": STEP}
     for race in races:
         run(findings, race)
+    defaults_of_eight_classes(findings, middle, 2 if quick else 3)
     table = collisions(large)
     memory(findings, table)
     with threadpool_limits(limits=1):
