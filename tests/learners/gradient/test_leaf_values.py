@@ -216,7 +216,8 @@ def test_a_vote_is_the_weight_and_its_lines(kind):
 def test_the_weights_of_leaves_are_those_without_lines(kind):
     X, y = data(kind)
     plain, lines = (
-        learner(kind, n_estimators=1, **PLAIN | {"leaf": leaf}).fit(X, y) for leaf in ("constant", "linear")
+        learner(kind, n_estimators=1, extra_trees=False, **PLAIN | {"leaf": leaf}).fit(X, y)
+        for leaf in ("constant", "linear")
     )
     assert_array_equal(plain.committee_.voters.value, lines.committee_.voters.forest.value)
     assert lines.committee_.voters.lines.slope.any()

@@ -240,7 +240,9 @@ def test_inspection_counts_the_leaves_with_lines(iris):
     X, y, _ = iris
     for n_targets in (1, 2):
         targets = X.iloc[:, 0] if n_targets == 1 else X.iloc[:, :2]
-        model = GradientBoostingRegressor(n_estimators=5, max_leaf_nodes=3, random_state=0).fit(X.iloc[:, 2:], targets)
+        model = GradientBoostingRegressor(n_estimators=5, max_leaf_nodes=3, extra_trees=False, random_state=0).fit(
+            X.iloc[:, 2:], targets
+        )
         voters = model.committee_.voters
         leaves = lines = 0
         for node, feature in enumerate(voters.forest.feature):

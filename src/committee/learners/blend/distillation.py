@@ -135,6 +135,7 @@ class Boosting:
             "leaf_l2": 1.0,
             "subsample": 1.0,
             "max_features": None,
+            "extra_trees": False,  # which few large steps do not average
         }
         if n_classes is None:
             return GradientBoostingRegressor(**settings)

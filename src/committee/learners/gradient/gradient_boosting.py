@@ -164,10 +164,12 @@ class GradientBoosting(WarmStart, LeafRefitting):
     )
     max_features_tree: int | float | str | None = shared.max_features(of="round")
     feature_weights: Any = shared.feature_weights()
-    extra_trees: bool = parameter(
-        False,
+    extra_trees: bool | Literal["auto"] = parameter(
+        "auto",
         """A node tries one random threshold, or category, of each column, in place of all; drawn among those that leave
-        `min_samples_leaf` rows on both sides.""",
+        `min_samples_leaf` rows on both sides. "auto": where numbers are predicted by leaves with lines.""",
+        "boolean",
+        StrOptions({"auto"}),
     )
     newton: bool = parameter(
         True,

@@ -65,6 +65,8 @@ class GradientFit:
         self.line_fit = learner._line_fit(rows, self.loss, self.monotone is not None)
         if self.line_fit is not None:
             rows.need_cells()
+        of_lines = self.line_fit is not None and learner._n_classes is None
+        self.extra_trees: bool = of_lines if learner.extra_trees == "auto" else learner.extra_trees
         self.binned = rows.binned(learner.table_, learner.max_bins, self.n_threads)
         self.units = None if self.parted is None else self.parted.units
         self.of_tree, self.settings = RoundSettings.of(learner, rows, self.earlier)
@@ -126,8 +128,8 @@ class GradientFit:
         learner, rows, whole, binned, threads = self.learner, self.rows, self.target, self.binned, self.n_threads
         if self.units is None and settings.subsample < 1.0:
             self.units = RowUnits.of(rows, self.seed, threads)
-        of_node, leaves = settings.max_features, settings.max_leaf_nodes
-        grower = gradient_grower(learner, binned, self.n_scores, self.monotone, of_node, self.weights, leaves, threads)
+        drawn = settings.max_features, self.weights, self.extra_trees
+        grower = gradient_grower(learner, binned, self.n_scores, self.monotone, drawn, settings.max_leaf_nodes, threads)
         if self.earlier is None:
             trained = whole if parted is None else parted.training_target(self.loss)
             intercept = trained.best_constant(self.n_scores)
@@ -138,7 +140,7 @@ class GradientFit:
         units = None if training is None and settings.subsample == 1.0 else self.units
         draws = Draws(
             *(self.seed, rows.X.shape[1], settings.subsample, self.of_tree),
-            by_node=of_node > 0,
+            by_node=settings.max_features > 0,
             units=units,
             training=training,
             feature_weights=self.weights,

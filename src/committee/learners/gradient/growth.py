@@ -46,11 +46,12 @@ def gradient_grower(
     binned: Binned,
     n_scores: int,
     monotone: NDArray[np.int8] | None,
-    max_features: int,
-    weights: NDArray[np.uint32] | None,
+    drawn: tuple[int, NDArray[np.uint32] | None, bool],
     max_leaf_nodes: int,
     threads: int,
 ) -> _core.GradientGrower:
+    """Return the grower of one tree after the other; `drawn` are columns of a node, their weights, and thresholds."""
+    max_features, weights, extra_trees = drawn
     more: dict[str, Any] = {} if learner.max_delta_step is None else {"max_weight": float(learner.max_delta_step)}
     more |= {} if weights is None else {"feature_weights": weights}
     limits = constraints.Interactions()
@@ -75,7 +76,7 @@ def gradient_grower(
         monotone=monotone,
         max_interaction=limits.most,
         interaction_groups=limits.groups,
-        draw_thresholds=learner.extra_trees,
+        draw_thresholds=extra_trees,
         **more,
         n_threads=threads,
     )

@@ -112,7 +112,7 @@ class MemberVotesDisplay(Display):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = CommitteeRegressor("fast", random_state=0).fit(X[::2], y[::2])
     >>> MemberVotesDisplay.from_estimator(model, X[1::2], y[1::2], max_rows=3).rows.tolist()
-    [202, 72, 107]
+    [158, 208, 187]
     """
 
     def __init__(self, answers: MemberAnswers, *, max_rows: int = 12) -> None:
