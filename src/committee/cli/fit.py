@@ -88,7 +88,7 @@ class FitOptions:
         str | None,
         typer.Option(
             help="Committee: most bytes of the model file besides row digests (33 kB), such as '3 MB'. Trees of a"
-            " forest, then members and parts of them are left out. Default: 1 MB per 3,000 rows, up to 15 MB."
+            " forest, then members and parts of them are left out. Default: 15 MB, and 1 MB per 3,000 rows for forests."
         ),
     ] = None
     scratch: Scratch = None
