@@ -199,8 +199,8 @@ def boosting_probit_risk(risks: ArrayLike, n_rows: int, vc_dimension: float, del
     Parameters
     ----------
     risks : array-like (T,)
-        Weighted probit risk of each tree, in [0, ln(2) / 2); `SBPMTClassifier.risks_`. The logit risk is valid as well,
-        since its loss at zero is also ln 2.
+        Weighted probit risk of each tree, in [0, ln(2) / 2): `SBPMTClassifier.risks_` of one of its committees. The
+        logit risk is valid as well, since its loss at zero is also ln 2.
     n_rows, delta
         As for `boosting_vc`.
     vc_dimension : float

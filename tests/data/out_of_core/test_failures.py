@@ -325,7 +325,7 @@ def test_callers_that_take_no_pieces():
         model(early_stopping=True).fit(X, Y, X_val=scan(X), y_val=Y)
     with pytest.raises(TypeError, match="X is read in chunks"):
         committee.MarginReweighter(fitted).fit(scan(X), Y)
-    with pytest.raises(TypeError, match=r"rows in pieces \(Pieces\) are taken by fit alone"):
+    with pytest.raises(TypeError, match=r"X is read in chunks \(Pieces\), not supported here"):
         committee.quadboost_path(scan(X), Y)
     with pytest.raises(ValueError, match="score needs labels: give y"):
         fitted.score(scan(X))

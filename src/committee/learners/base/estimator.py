@@ -206,7 +206,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             from committee.learners.base.pieced_rows import encode_pieces
 
             if not isinstance(X, TrainingPieces):
-                raise TypeError(f"rows in pieces ({type(X).__name__}) are taken by fit alone; give rows in memory")
+                raise TypeError(f"X is read in chunks ({type(X).__name__}), not supported here; give rows in memory")
             if is_frame(X.example):
                 _check_columns(self, X.example, reset=True)
             else:

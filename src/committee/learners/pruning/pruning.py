@@ -50,7 +50,7 @@ def prune(
     ensemble : fitted classifier or regressor, Committee or RegressionCommittee
         A learner of this library, or any that `Committee.from_estimator` or `RegressionCommittee.from_estimator` takes.
         A `CommitteeClassifier` takes only ``level="voter"``, which drops whole members' fits by rows that it has not
-        seen; its own `prune` needs no rows.
+        seen; its own `prune` needs no rows, and is the only one for a `CommitteeRegressor`.
     X : table or array-like (n, p)
         Rows as `on` describes them.
     y : array-like (n,)
