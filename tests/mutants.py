@@ -358,7 +358,7 @@ def reasons() -> dict[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("modules", nargs="*", default=list(TESTS), help="default: all ten")
+    parser.add_argument("modules", nargs="*", default=list(TESTS), help="default: all")
     parser.add_argument("--most", type=int, default=10_000, help="mutants of a module, drawn at random if it has more")
     parser.add_argument("--jobs", type=int, default=1, help="modules at a time")
     options = parser.parse_args()

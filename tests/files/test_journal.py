@@ -68,7 +68,7 @@ def test_cells_of_another_run_are_not_mixed(path):
 )
 def test_a_file_that_is_no_journal_is_left_alone(path, text):
     path.write_text(text, "utf-8")
-    with pytest.raises(ValueError, match=r"line \d of .* is not a finished cell"):
+    with pytest.raises(ValueError, match=r"line \d of .* is not one that a run writes"):
         Journal(path, {"seed": 0})
     assert path.read_text("utf-8") == text
 
@@ -76,7 +76,7 @@ def test_a_file_that_is_no_journal_is_left_alone(path, text):
 def test_one_run_at_a_time_writes(path):
     with Journal(path, {"seed": 0}) as journal:
         journal.append({"fold": 0})
-        with pytest.raises(ValueError, match=r"another run is writing its cells to .*cells.jsonl; wait until it ends"):
+        with pytest.raises(ValueError, match=r"another run is writing its results to .*cells.jsonl; wait until it"):
             Journal(path, {"seed": 0})
         journal.append({"fold": 1})
     assert cells_of(path) == [{"fold": 0}, {"fold": 1}]

@@ -533,7 +533,7 @@ def test_another_comparison_does_not_go_on(tmp_path, change):
     compare(X_IRIS, Y_IRIS, BAYES, folds=4, checkpoint=path)
     options = {"models": BAYES, "folds": 4} | change
     rows = slice(options.pop("rows", None))
-    with pytest.raises(ValueError, match=r"holds the cells of another run, with .* name another file, or remove that"):
+    with pytest.raises(ValueError, match=r"holds the results of another run, with .* name another file, or remove"):
         compare(X_IRIS[rows], Y_IRIS[rows], **options, checkpoint=path)
 
 
@@ -549,7 +549,7 @@ def test_estimators_that_look_alike_are_told_apart(tmp_path):
     tables[1, 2500] = 1.0
     assert repr(Tabled(tables[0])) == repr(Tabled(tables[1]))
     compare(X_IRIS, Y_IRIS, {"bayes": Tabled(tables[0])}, folds=2, checkpoint=path)
-    with pytest.raises(ValueError, match="holds the cells of another run, with models="):
+    with pytest.raises(ValueError, match="holds the results of another run, with models="):
         compare(X_IRIS, Y_IRIS, {"bayes": Tabled(tables[1])}, folds=2, checkpoint=path)
     with pytest.raises(ValueError, match=r"bayes=Tabled\(.* cannot be compared with that of an earlier attempt"):
         compare(X_IRIS, Y_IRIS, {"bayes": Tabled(lambda x: x)}, folds=2, checkpoint=tmp_path / "other.jsonl")

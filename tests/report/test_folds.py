@@ -135,7 +135,7 @@ def test_a_checkpoint_of_other_folds_or_weights_does_not_go_on(tmp_path):
     again = compare(X_IRIS, Y_IRIS, BAYES, folds=3, groups=GROUPS, checkpoint=path, progress=pytest.fail)
     assert len(again["bayes"].fold_results) == 3
     for other in ({"groups": GROUPS[::-1]}, {}, {"groups": GROUPS, "sample_weight": np.linspace(1.0, 2.0, 150)}):
-        with pytest.raises(ValueError, match="holds the cells of another run"):
+        with pytest.raises(ValueError, match="holds the results of another run"):
             compare(X_IRIS, Y_IRIS, BAYES, folds=3, checkpoint=path, **other)
 
 

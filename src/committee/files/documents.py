@@ -383,4 +383,4 @@ def _check_name(what: str, text: Any, *, empty: bool = False) -> None:
 
 def _check_rows(n: Any) -> None:
     if type(n) is not int or not 1 <= n <= MOST_ROWS:
-        raise ValueError(f"n_rows is {str(n)[:40]}; it must be a whole number from 1 on")
+        raise ValueError(f"n_rows is {str(n)[:40]}; it must be a whole number from 1 to {MOST_ROWS}")

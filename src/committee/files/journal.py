@@ -78,7 +78,7 @@ class Journal:
             lock(self._file.fileno())
         except BlockingIOError as error:
             raise ValueError(
-                f"another run is writing its cells to {self.path}; wait until it ends, or {self._elsewhere}"
+                f"another run is writing its results to {self.path}; wait until it ends, or {self._elsewhere}"
             ) from error
         except OSError:
             pass  # a file system without locks
@@ -109,7 +109,7 @@ class Journal:
         return sum(len(line) + 1 for line in lines)
 
     def _no_cell(self, number: int) -> ValueError:
-        return ValueError(f"line {number} of {self.path} is not a finished cell; move the file away or mend it")
+        return ValueError(f"line {number} of {self.path} is not one that a run writes; move the file away or mend it")
 
     def _same_run(self, found: dict[str, Any]) -> None:
         here = json.loads(json.dumps(self.run))
@@ -117,7 +117,7 @@ class Journal:
         if other:
             name = other[0]
             raise ValueError(
-                f"{self.path} holds the cells of another run, with {name}={found.get(name)!r} instead of"
+                f"{self.path} holds the results of another run, with {name}={found.get(name)!r} instead of"
                 f" {here.get(name)!r}; {self._elsewhere}, or remove that file to begin anew"
             )
 

@@ -28,7 +28,7 @@ Votes = NDArray[np.int16] | F64
 
 
 class OwnTables:
-    """Base of voters whose members encode their rows themselves, and so accept any table."""
+    """Base of voters whose members encode their rows themselves, whatever the `TableSchema` of the committee."""
 
     def check_columns(self, table: TableSchema | None) -> None: ...
 
