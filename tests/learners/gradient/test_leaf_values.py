@@ -19,6 +19,7 @@ from committee.voters.linear_leaves import LinearLeaves
 from tests.core.checked_tree import DEFAULTS
 from tests.gradient_cases import PLAIN, answer, both, data, learner, seeds
 from tests.oracles.linear_boost import added, lines_of_a_leaf
+from tests.subjects import assert_same_bits
 
 ON_OR_OFF = [0.0, 0.7, 3.0]
 PENALTIES = [LeafPenalty(*prices) for prices in itertools.product(ON_OR_OFF, repeat=3)]
@@ -309,3 +310,17 @@ def test_categories_have_no_lines():
     model = GradientBoostingRegressor(n_estimators=20, leaf="linear", random_state=0).fit(X, y)
     assert set(model.committee_.voters.lines.column.tolist()) == {1}
     assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("kind", "leaf", "drawn"), [("numbers", "auto", True), ("numbers", "constant", False), ("classes", "linear", False)]
+)
+def test_random_thresholds_are_the_default_of_lines_that_predict_numbers(kind, leaf, drawn):
+    X, y = data(kind)
+    as_it_comes, set_so = (
+        learner(kind, n_estimators=2, **PLAIN | {"leaf": leaf, "learning_rate": 0.5, **more}).fit(X, y)
+        for more in ({}, {"extra_trees": drawn})
+    )
+    assert_same_bits(as_it_comes, set_so, X)
+    other = learner(kind, n_estimators=2, **PLAIN | {"leaf": leaf, "learning_rate": 0.5, "extra_trees": not drawn})
+    assert (answer(other.fit(X, y), X) != answer(set_so, X)).any()
