@@ -56,7 +56,8 @@ NOT_OF_SCIKIT_LEARN = {
 NO_LINK = {
     **dict.fromkeys(("gradient_probit", "probit_boost_stumps"), 'probit link .* output="votes"'),
     **dict.fromkeys(("gradient_quantiles", "gradient_object_quantiles"), "ordered link"),
-    **dict.fromkeys(("forest_calibrated", "recorded_shares", "shared_shares"), "tempered_share link"),
+    **dict.fromkeys(("forest_calibrated", "forest_many", "recorded_shares"), "tempered_share link"),
+    **dict.fromkeys(("shared_many", "shared_shares"), "tempered_share link"),
     **dict.fromkeys(("adaboost_confidence", "logit_boost_stumps", "pruned_leaves"), "logistic link of several classes"),
     **dict.fromkeys(("arc_gv", "gradient_squared_hinge", "lpboost", "lpboost_three", "mdboost"), "truncated link"),
     **dict.fromkeys(("quadboost", "quadboost_cv", "quadboost_plain", "quadboost_three"), "truncated link"),
