@@ -126,13 +126,11 @@ class Pace:
         return min(LARGEST_RATE, self.total_step(trial) / n_estimators)
 
     def most_trial_rounds(self, n_estimators: int | None) -> int:
-        """Return the most rounds of a trial for a fit of `n_estimators` rounds; None: "auto".
-
-        Where the best total step takes many rounds, few of them would take steps that are too large.
-        """
+        """Return the most rounds of a trial for a fit of `n_estimators` rounds; None: "auto"."""
         if n_estimators is None:
             return TRIAL_ROUNDS
         largest = math.ceil(LARGEST_RATE * n_estimators / (self.more_step * TRIAL_RATE))  # more lead to the same rate
+        # where the best total step takes many rounds, few of them would take steps that are too large
         few = max(FEW_TRIAL_ROUNDS, n_estimators * FEW_TRIAL_ROUNDS // FEWEST_ROUNDS)
         return min(TRIAL_ROUNDS, few, max(largest, PATIENCE))
 
@@ -148,10 +146,7 @@ def one_row_in(n: float, n_classes: int | None) -> int:
 
 
 def rows_of_trials(rows: Rows | TargetRows, units: RowUnits) -> list[PartedRows]:
-    """Return the rows of each run of a trial: four below 2,000 rows, two below 10,000, else one.
-
-    There is none if there are too few rows.
-    """
+    """Return the rows of each run of a trial: as many runs as `RUNS_BY_ROWS` says, none if there are too few rows."""
     part = units.parts(N_PARTS, rows.class_numbers, rows.group)  # stratified by class; rare classes are in none
     held = [mask for k in range(N_PARTS) if (mask := part == k).any()]
     most = next(runs for fewer, runs in RUNS_BY_ROWS if rows.count < fewer)
