@@ -163,10 +163,11 @@ class SizeLimit:
     def _most_bytes(self, fit: Committee | RegressionCommittee) -> float:
         if reads_tables(fit) and not self.given:
             return 0.0
-        forest = getattr(fit.voters, "forest", fit.voters)  # beside lines in leaves
-        lines = fit.voters.nbytes - forest.nbytes
-        own = forest.most_stored_bytes + lines if isinstance(forest, SharedForest) else fit.nbytes
-        return own + fit.column_bytes + OWN_BYTES
+        forest, own = getattr(fit.voters, "forest", fit.voters), fit.column_bytes + OWN_BYTES
+        if not isinstance(forest, SharedForest):
+            return fit.nbytes + own
+        lines = fit.voters.nbytes - forest.nbytes  # in its leaves, which take no less in a file
+        return forest.most_stored_bytes + lines + own
 
     def _least(self, member: Member) -> float:
         return float(self._parts(member).file_bytes[0])
