@@ -312,7 +312,7 @@ def scoring(of: str = "early stopping follows", more: str = HELD_OUT) -> Any:
     return parameter(
         None,
         f"""Score that {of} in place of the loss: a scorer's name, as in ``sklearn.metrics.get_scorer_names()``, or a
-        callable ``(model, X, y, sample_weight)`` whose result is better the larger it is. Of several in a list the
+        callable ``(model, X, y, sample_weight=None)`` whose result is better the larger it is. Of several in a list the
         first is followed, and all are in `evals_result_`. {more} `X` are the scored rows, encoded; `model` predicts no
         others. Row weights include `class_weight`. `validation_scores_` has the scores of early stopping.""",
         str,
