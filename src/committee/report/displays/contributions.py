@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ContributionDisplay(Display):
-    """Contributions of features to the score of one row, from the mean over the training rows to the score.
+    """Contributions of features to the score of one row, from the expected score to the score.
 
     Parameters
     ----------
