@@ -425,7 +425,7 @@ class JointStumpRun(JointRun, StumpRun):
         return Direction(Stump(score.output, tree, value, int(tree.feature[0])), at_rows, float(self.v @ (r * at_rows)))
 
     def _moved(self, nearest: list[Direction]) -> list[Stump]:
-        # the stump of a score that would pass the cap is halved, and after ten times left out
+        # the stump of a score that would pass the cap is halved nine times, then left out
         for cut in range(MAX_CUTS + 1):
             d, gain = np.zeros_like(self.F), sum(each.gain for each in nearest)
             for each in nearest:
