@@ -9,7 +9,14 @@ from scipy.optimize import linprog, minimize
 from sklearn import metrics
 
 from committee.learners.blend.losses import row_losses
-from committee.learners.blend.weights import PRIOR, log_loss_weights, loss_weights, squared_error_weights
+from committee.learners.blend.members import sharpened
+from committee.learners.blend.weights import (
+    PRIOR,
+    best_sharpness,
+    log_loss_weights,
+    loss_weights,
+    squared_error_weights,
+)
 from committee.objectives.losses import Absolute, Gamma, Huber, Poisson, Quantile, Squared, Tweedie
 from committee.vote.links.mean import Log
 
@@ -154,6 +161,38 @@ def test_few_rows_do_not_favour_a_single_member():
         y = np.full(n, 1.0)
         w = loss_weights(Absolute(), np.stack([y + 0.1, y + 2.0]), y, np.ones(n))
         assert least < w[0] <= most
+
+
+@given(seed=seeds, m=members, K=st.sampled_from([2, 3, 7]))
+def test_no_sharpness_nearby_has_less_loss(seed, m, K):
+    random = np.random.default_rng(seed)
+    evidence = random.normal(size=(40, K)) * random.uniform(0.2, 4)
+    p = [sharpened(np.exp(evidence + random.normal(size=(40, K))), 1.0) for _ in range(m)]
+    labels = evidence.argmax(axis=1) if seed % 3 else random.integers(0, K, 40)
+    w, v = random.dirichlet(np.ones(m)), random.exponential(size=40) + 0.01
+
+    def loss(b):
+        logs = np.log(np.einsum("k,kij->ij", w, [sharpened(one, b) for one in p]))
+        return -(v @ (logs[np.arange(40), labels] + logs.mean(axis=1) / v.sum()))
+
+    b, step = best_sharpness(p, w, labels, v), 2 ** (1 / 16)
+    assert 1.0 <= b <= 4.0
+    assert loss(b) <= loss(b * step) * (1 + 1e-12) or b == 4.0
+    assert b == 1.0 or loss(b) < loss(b / step)
+
+
+def test_the_mean_of_calibrated_members_is_sharpened():
+    """Each member sees one of two independent signs; both together say more than their mean."""
+    random = np.random.default_rng(0)
+    seen = random.choice([-1.0, 1.0], (2, 4_000))
+    members = [np.column_stack([1 - q, q]) for q in 1 / (1 + np.exp(-1.2 * seen))]
+    labels = (random.random(4_000) < 1 / (1 + np.exp(-1.2 * seen.sum(axis=0)))).astype(np.uint16)
+    b = best_sharpness(members, np.array([0.5, 0.5]), labels, np.ones(4_000))
+    assert 1.2 < b < 3.0
+    assert (
+        best_sharpness(members[:1], np.ones(1), (random.random(4_000) < members[0][:, 1]).astype(int), np.ones(4_000))
+        < 1.1
+    )
 
 
 # --- other losses ----------------------------------------------------------------------------------------------------

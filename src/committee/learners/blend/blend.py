@@ -89,7 +89,9 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
     member_names_: list[str] = fitted("Names of the members: the candidates with weight.", "list of str")
     member_weights_: F64 = fitted("Weight of each member in the mean, adding up to 1.", "float64 array")
     member_losses_: F64 = fitted(
-        "Mean loss of each member alone on held-out rows: log loss, or a regressor's `loss`.", "float64 array"
+        """Mean loss of each member alone on held-out rows, with the temperature that is best for it: log loss, or a
+        regressor's `loss`.""",
+        "float64 array",
     )
     member_gains_: F64 = fitted("Increase of the vote's mean loss without each member.", "float64 array")
     member_seconds_: F64 = fitted("Training time of each member in seconds.", "float64 array")
@@ -208,6 +210,10 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
     @abstractmethod
     def _weights(self, predictions: Sequence[F64], rows: Any, validation: ValidationRows) -> F64:
         """Weights of members of least mean loss, by the predictions of each."""
+
+    def _sharpness(self, predictions: Sequence[F64], weights: F64, rows: Any, validation: ValidationRows) -> float:
+        """Number by which the members' temperatures are divided; 1 where there are none."""
+        return 1.0
 
     @abstractmethod
     def _score(self, predictions: F64, rows: Any, validation: ValidationRows) -> float:
@@ -405,6 +411,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
                 losses=lambda predictions: self._losses(predictions, rows, validation),
                 weigh=lambda predictions: self._weights(predictions, rows, validation),
                 score=lambda predictions: self._score(predictions, rows, validation),
+                sharpness=lambda predictions, weights: self._sharpness(predictions, weights, rows, validation),
                 **({} if limit is None else {"too_large": limit.too_large}),
             )
         too_large = [LeftOut(one.name, "size", seconds=one.seconds) for one in members if one not in suited]

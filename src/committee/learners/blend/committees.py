@@ -24,7 +24,14 @@ from committee.learners.blend.blend import RESERVE_ATTRIBUTES, Blend
 from committee.learners.blend.losses import d2_score, resolve_loss, row_losses
 from committee.learners.blend.members import LeftOut
 from committee.learners.blend.out_of_fold import ValidationRows
-from committee.learners.blend.weights import WeightedVote, log_loss_weights, loss_weights, squared_error_weights
+from committee.learners.blend.weights import (
+    MIN_PROBABILITY,
+    WeightedVote,
+    best_sharpness,
+    log_loss_weights,
+    loss_weights,
+    squared_error_weights,
+)
 from committee.objectives.losses import Loss, LossChoice, Squared
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.explain.contributions import probability_contributions
@@ -35,7 +42,6 @@ from committee.vote.links.probability import Share
 if TYPE_CHECKING:
     from committee.learners.blend.members import Candidate
 
-MIN_PROBABILITY = 1e-15
 """Smaller probabilities count as this in a log loss."""
 
 
@@ -124,6 +130,9 @@ class CommitteeClassifier(Blend, BaseClassifier):
     def _weights(self, predictions: Sequence[F64], rows: Rows, validation: ValidationRows) -> F64:
         p = np.stack([_of_true_class(each, rows, validation) for each in predictions])
         return log_loss_weights(np.maximum(p, MIN_PROBABILITY), validation.row_counts)
+
+    def _sharpness(self, predictions: Sequence[F64], weights: F64, rows: Rows, validation: ValidationRows) -> float:
+        return best_sharpness(predictions, weights, rows.labels[validation.row], validation.row_counts)
 
     def _score(self, predictions: F64, rows: Rows, validation: ValidationRows) -> float:
         right = predictions.argmax(axis=1) == rows.labels[validation.row]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -67,6 +67,25 @@ class Member:
     predictions: F64
     """Predictions for the validation rows: probabilities ``(n, K)`` or numbers ``(n, 1)``, or NaN."""
     seconds: float
+    temperature: float | None = None
+    """Temperature of the committees' links; None: their links are as trained."""
+
+    def sharpened(self, sharpness: float) -> Member:
+        """The same with the temperature, if there is one, divided by a number."""
+        if self.temperature is None:
+            return self
+        temperature = self.temperature / sharpness
+        committees = [
+            replace(one, link=one.link.tempered(temperature)) for one in self.committees if isinstance(one, Committee)
+        ]
+        predictions = sharpened(self.predictions, sharpness)
+        return replace(self, committees=committees, predictions=predictions, temperature=temperature)
+
+
+def sharpened(p: F64, sharpness: float) -> F64:
+    """Probabilities ``(n, K)`` in proportion to powers of given ones: those of a temperature divided by a number."""
+    powers = p**sharpness
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)

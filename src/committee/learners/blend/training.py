@@ -132,27 +132,30 @@ class CandidateRun:
         self.tasks.begin_part(candidate.name, 0 if candidate.out_of_bag else n_fits(candidate, self.validation.folds))
         begun = time.perf_counter()
         try:
-            committees, predictions = self._predicting(candidate)
+            committees, predictions, temperature = self._predicting(candidate)
         except _NotTrainedError as error:
             seconds = self._seconds(candidate, begun)
             self.failed.append(LeftOut(candidate.name, str(error), seconds=seconds, failed=True))
         else:
-            self.members.append(Member(candidate.name, committees, predictions, self._seconds(candidate, begun)))
+            seconds = self._seconds(candidate, begun)
+            self.members.append(Member(candidate.name, committees, predictions, seconds, temperature))
             if self.plan is not None and candidate.estimator is None:
                 self.plan.took(candidate, len(committees), self.members[-1].seconds)
         self._end_part()
 
-    def _predicting(self, candidate: Candidate) -> tuple[list[Any], F64]:
-        # fits of a candidate, and their predictions for the validation rows
+    def _predicting(self, candidate: Candidate) -> tuple[list[Any], F64, float | None]:
+        # fits of a candidate, their predictions for the validation rows, and their temperature
         fits = [self._out_of_bag(candidate)] if candidate.out_of_bag else self._out_of_fold(candidate)
         with _failures():
             evidence = self._of_all_folds(fits)
-            committees, predictions = self._tempered(candidate, [fit.committee for fit in fits], evidence)
+            committees, predictions, temperature = self._tempered(candidate, [fit.committee for fit in fits], evidence)
         if not np.isfinite(predictions[:, 0]).any():
             raise _NotTrainedError("every voter was trained on all rows, so that no row is out of bag")
         if candidate.estimator is not None and self.loss is not None:
             self._check_domain(self.loss, predictions[:, 0])
-        return self._shifted(committees, predictions) if candidate.moved else (committees, predictions)
+        if candidate.moved:
+            committees, predictions = self._shifted(committees, predictions)
+        return committees, predictions, temperature
 
     @staticmethod
     def _check_domain(loss: Loss, predictions: F64) -> None:
@@ -230,11 +233,13 @@ class CandidateRun:
         constant = self.loss.best_constant(np.append(residual, 0.0), np.append(weights[known], PRIOR))
         return [_with_constant(one, constant) for one in committees], predictions + constant
 
-    def _tempered(self, candidate: Candidate, committees: list[Any], evidence: F64) -> tuple[list[Any], F64]:
-        # committees with the temperature of least log loss, and their probabilities
+    def _tempered(
+        self, candidate: Candidate, committees: list[Any], evidence: F64
+    ) -> tuple[list[Any], F64, float | None]:
+        # committees with the temperature of least log loss, their probabilities, and the temperature
         rows, known = self.fits.rows, np.isfinite(evidence).all(axis=1)
         if isinstance(rows, TargetRows) or not known.any():
-            return committees, evidence
+            return committees, evidence, None
         labels, weights = rows.labels[self.validation.row], self.validation.weights
         folds = self.validation.folds if candidate.out_of_bag else self.validation.folds[: len(committees)]
         n = sum(fold.n_test for fold in folds)
@@ -242,7 +247,7 @@ class CandidateRun:
         z = evidence / temperature
         p = np.exp(z - z.max(axis=1, keepdims=True))
         tempered = [replace(one, link=one.link.tempered(temperature)) for one in committees]
-        return tempered, p / p.sum(axis=1, keepdims=True)
+        return tempered, p / p.sum(axis=1, keepdims=True), temperature
 
 
 def _with_constant(committee: RegressionCommittee, constant: F64) -> RegressionCommittee:

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import norm
 
 from committee.data.number_types import F64, Index, Mask
 from committee.learners.blend.losses import scores_of
-from committee.learners.blend.members import LeftOut, Member
+from committee.learners.blend.members import LeftOut, Member, sharpened
 from committee.objectives.losses import Absolute, Huber, Loss, Quantile
 from committee.objectives.programs.simplex_quadratic import simplex_minimum
 from committee.vote.links.mean import Log
+from committee.vote.links.temperature import STEPS
 from committee.vote.members import MemberCommittees
 
 PRIOR = 1.0
 """Pseudo-rows that favour equal weights: few rows are no reason to trust a single member."""
+MIN_PROBABILITY = 1e-15
+"""Smallest probability of a class in a log loss."""
 _MOST_STEPS, _MOST_HALVINGS = 200, 40
 _SUFFICIENT = 1e-4
 """Share of the promised decrease that a step must reach."""
@@ -32,6 +36,8 @@ _NARROWEST, _NARROWER = 1e-6, 0.1
 """Width of the bend in place of a corner, as a share of the mean residual, and its factor from bend to bend."""
 _FARTHEST = 1e50
 """Bound of predictions with a log link, as a multiple of the mean target."""
+_MOST_SHARP = 32
+"""Largest sharpness of a vote, in steps of 2^(1/16)."""
 _LEAST_LOSS = 1e-300
 """Mean loss that counts as none: a bend would have no width that a float64 holds."""
 
@@ -115,6 +121,38 @@ def squared_error_weights(error: F64, weights: F64) -> F64:
     root = np.linalg.cholesky(gram).T
     u, _ = nnls(root, np.linalg.solve(root.T, np.ones(m)))
     return np.asarray(u / u.sum())
+
+
+def best_sharpness(p: Sequence[F64], w: F64, labels: NDArray[np.unsignedinteger], weights: F64) -> float:
+    """Number b >= 1 by which the temperatures of all members are divided for the least mean log loss of their mixture.
+
+    A mean of calibrated probabilities is less sure than it could be. `p` are the members' probabilities of held-out
+    rows, each ``(n, K)``, which become proportional to ``p^b``; `w` are the members' weights, and `weights` those of
+    the rows, in numbers of rows. One row is added whose class is unknown: all rows once more, with 1 / n of their
+    weight and all classes equally likely. b is a power of 2^(1/16), the first whose next one has a larger loss.
+
+    R. Ranjan, T. Gneiting (2010). Combining probability forecasts. Journal of the Royal Statistical Society B 72.
+
+    Equation: blend-sharpness (docs/theory.md).
+
+    >>> import numpy as np
+    >>> labels = np.array([0] * 75 + [1] * 25, np.uint16)
+    >>> one, other = (np.tile([share, 1 - share], (100, 1)) for share in (0.6, 0.7))
+    >>> round(best_sharpness([one, other], np.array([0.5, 0.5]), labels, np.ones(100)), 2)
+    1.83
+    """
+    share = weights / weights.sum()
+    unknown, row = share / weights.sum(), np.arange(len(labels))
+
+    def loss(b: float) -> float:
+        mixture = np.maximum(sum(each * sharpened(one, b) for each, one in zip(w, p, strict=True)), MIN_PROBABILITY)
+        logs = np.log(mixture)
+        return -float(share @ logs[row, labels]) - float(unknown @ logs.mean(axis=1))
+
+    step, now = 0, loss(1.0)
+    while step < _MOST_SHARP and (after := loss(2.0 ** ((step + 1) / STEPS))) < now:
+        step, now = step + 1, after
+    return float(2.0 ** (step / STEPS))
 
 
 class _Curve(Protocol):
@@ -250,7 +288,7 @@ class WeightedVote:
     members: Sequence[Member]
     weights: F64
     losses: F64
-    """Mean loss of each member alone."""
+    """Mean loss of each member alone, with the temperature that is best for it."""
     gains: F64
     """Rise of the vote's loss without each member."""
     loss: float
@@ -288,13 +326,15 @@ def select_members(
     losses: Callable[[F64], F64],
     weigh: Callable[[Sequence[F64]], F64],
     score: Callable[[F64], float],
+    sharpness: Callable[[Sequence[F64], F64], float] = lambda *_: 1.0,
     too_large: Callable[[Sequence[Member], F64, F64], int | None] = lambda *_: None,
 ) -> WeightedVote:
     """Weigh members by the `known` validation rows, without those of too little gain (backward elimination).
 
     A member stays if the loss of the vote without it is higher by more than `min_gain` standard errors, and
     `too_large`, of the members, their gains and standard errors, does not choose it. `losses` (of rows) and `score`
-    take predictions ``(n, K)`` of the vote; `weigh` takes those of each member.
+    take predictions ``(n, K)`` of the vote; `weigh` takes those of each member, and `sharpness` also their weights:
+    the temperatures of those that stay are divided by it.
     """
 
     def vote(predictions: Sequence[F64]) -> tuple[F64, F64]:
@@ -303,19 +343,25 @@ def select_members(
 
     share = row_weights / row_weights.sum()
     unit = float(np.sqrt((share**2).sum()))  # standard error of a mean of rows that deviate by 1
+
+    def rises_without(predictions: Sequence[F64], mean: F64) -> tuple[F64, F64]:
+        # rise of the loss without each member, and its standard error
+        if len(predictions) == 1:
+            return np.zeros(1), np.zeros(1)
+        others = ([*predictions[:k], *predictions[k + 1 :]] for k in range(len(predictions)))
+        rises = [losses(vote(each)[1]) - losses(mean) for each in others]
+        gains = np.array([float(share @ rise) for rise in rises])
+        return gains, unit * np.array([norm(np.sqrt(share) * (r - g)) for r, g in zip(rises, gains, strict=True)])
+
     chosen = [one for one in members if np.isfinite(one.predictions[known, 0]).all()]
     predictions = [one.predictions[known] for one in chosen]
     alone = {one.name: float(share @ losses(each)) for one, each in zip(chosen, predictions, strict=True)}
     reasons: dict[str, str] = {}
     while True:
         weights, mean = vote(predictions)
+        gains, errors = rises_without(predictions, mean)
         if len(chosen) == 1:
-            gains = np.zeros(1)
             break
-        without = (vote(predictions[:k] + predictions[k + 1 :])[1] for k in range(len(chosen)))
-        rises = [losses(each) - losses(mean) for each in without]
-        gains = np.array([float(share @ rise) for rise in rises])
-        errors = unit * np.array([norm(np.sqrt(share) * (r - g)) for r, g in zip(rises, gains, strict=True)])
         least = int(np.argmin(gains))
         if gains[least] > min_gain * errors[least]:
             largest = too_large(chosen, gains, errors)
@@ -327,7 +373,12 @@ def select_members(
     others = [
         LeftOut(one.name, reasons.get(one.name, "no weight"), alone.get(one.name, np.nan), one.seconds)
         for one in members
-        if one not in chosen
+        if one.name not in {each.name for each in chosen}
     ]
+    if (factor := sharpness(predictions, weights)) != 1.0:
+        chosen = [one.sharpened(factor) for one in chosen]
+        predictions = [one.predictions[known] for one in chosen]
+        mean = np.tensordot(weights, np.stack(predictions), 1)
+        gains, _ = rises_without(predictions, mean)
     of_chosen = np.array([alone[one.name] for one in chosen])
     return WeightedVote(chosen, weights, of_chosen, gains, float(share @ losses(mean)), score(mean), others, mean)
