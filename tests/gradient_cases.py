@@ -12,8 +12,11 @@ from committee import GradientBoostingClassifier, GradientBoostingRegressor
 Floats = NDArray[np.float64]
 Table = tuple[Floats, NDArray[Any]]
 seeds = st.integers(0, 2**32 - 1)
-PLAIN: dict[str, Any] = {"learning_rate": 0.1, "subsample": 1.0, "max_features": None, "leaf": "constant"}
-"""Rounds that see all rows and columns, with steps that no trials choose and leaves without lines."""
+PLAIN: dict[str, Any] = {
+    **{"learning_rate": 0.1, "leaf": "constant"},
+    **{"subsample": 1.0, "max_features": None, "extra_trees": False},
+}
+"""Rounds that see all rows, columns and thresholds, with steps that no trials choose and leaves without lines."""
 SMALL: dict[str, Any] = PLAIN | {"max_leaf_nodes": 6, "min_samples_leaf": 3, "leaf_l2": 5.0}
 
 LIGHTGBM: dict[str, Any] = {

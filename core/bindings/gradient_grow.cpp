@@ -49,7 +49,7 @@ class PyGradientGrower {
                    double min_hessian_leaf, double leaf_l0, double leaf_l1, double leaf_l2, bool l0_per_leaf,
                    double min_gain, std::int64_t max_features, const std::string& growth,
                    std::optional<In2<std::int8_t>> monotone, std::int64_t max_interaction,
-                   const std::vector<In1<std::int32_t>>& interaction_groups, bool draw_thresholds, double max_weight,
+                   const std::vector<In1<std::int32_t>>& interaction_groups, double draw_thresholds, double max_weight,
                    std::optional<In1<std::uint32_t>> feature_weights, int n_threads)
       : codes_(codes), n_outputs_(n_outputs), n_threads_(n_threads) {
     const std::int64_t p = length(n_bins);
@@ -70,6 +70,7 @@ class PyGradientGrower {
                           max_weight};
     require_limits(limits);
     require(max_weight > 0.0, "max_weight must be above 0");
+    require(draw_thresholds >= 0.0 && draw_thresholds <= 1.0, "draw_thresholds must lie in [0, 1]");
     limits.feature_weights = feature_weights_of(feature_weights, p);
     if (monotone) {
       require(extent(*monotone, 1) == p, "monotone needs one sign per column");
@@ -234,8 +235,8 @@ void register_gradient_grow(nb::module_& m) {
   nb::class_<PyGradientGrower>(m, "GradientGrower")
       .def(nb::init<std::optional<AnyCodes>, In1<std::int32_t>, In1<std::uint8_t>, int, int, std::int64_t, std::int64_t,
                     double, double, double, double, bool, double, std::int64_t, const std::string&,
-                    std::optional<In2<std::int8_t>>, std::int64_t, const std::vector<In1<std::int32_t>>&, bool, double,
-                    std::optional<In1<std::uint32_t>>, int>(),
+                    std::optional<In2<std::int8_t>>, std::int64_t, const std::vector<In1<std::int32_t>>&, double,
+                    double, std::optional<In1<std::uint32_t>>, int>(),
            "codes"_a.noconvert().none(), "n_bins"_a.noconvert(), "categorical"_a.noconvert(), nb::kw_only(),
            "n_outputs"_a, "max_depth"_a, "max_leaf_nodes"_a, "min_samples_leaf"_a, "min_hessian_leaf"_a, "leaf_l0"_a,
            "leaf_l1"_a, "leaf_l2"_a, "l0_per_leaf"_a, "min_gain"_a, "max_features"_a, "growth"_a,

@@ -291,7 +291,7 @@ class GradientGrower:
         monotone: NDArray[np.int8] | None,
         max_interaction: int,
         interaction_groups: list[I32],
-        draw_thresholds: bool,
+        draw_thresholds: float,
         max_weight: float = ...,
         feature_weights: U32 | None = None,
         n_threads: int,
@@ -302,9 +302,9 @@ class GradientGrower:
         ``min_samples_leaf`` rows and ``min_hessian_leaf`` hessian (summed over outputs). A path splits on at most
         ``max_interaction`` columns, all in one of the ``interaction_groups`` (ascending); without groups, on any.
         ``max_features`` are drawn for each node, or the same share of the columns that it may use. ``monotone`` has a
-        row of signs for each score, or one for all. With ``draw_thresholds`` a node tries one random threshold or
-        category of each feature. Leaf weights are within +-``max_weight``. ``feature_weights`` ``(p,)``: the next
-        feature that is drawn has a probability proportional to its weight.
+        row of signs for each score, or one for all. Nodes of a share ``draw_thresholds`` of the trees, drawn by their
+        seeds, try one random threshold or category of each feature. Leaf weights are within +-``max_weight``.
+        ``feature_weights`` ``(p,)``: the next feature that is drawn has a probability proportional to its weight.
         """
     def grow(
         self,

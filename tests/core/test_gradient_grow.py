@@ -160,6 +160,19 @@ def test_drawn_thresholds(n, seed, n_outputs, signs, limits):
     check_tree(tree, data, g, h, limits)
 
 
+def test_a_share_of_the_trees_draws_thresholds():
+    data = table(200, [30, 9, 20], [0, 0, 0], 3)
+    g, h = gradients(200, 1, 4)
+    growers = [
+        _core.GradientGrower(*data, **(DEFAULTS | {"max_leaf_nodes": 8, "draw_thresholds": share}))
+        for share in (0, 0.7, 1)
+    ]
+    exact, mixed, drawn = ([grower.grow(g, h, None, None, seed).value for seed in range(200)] for grower in growers)
+    draws = [not np.array_equal(one, other) for one, other in zip(mixed, exact, strict=True)]
+    assert all(np.array_equal(one, other) for one, other, differs in zip(mixed, drawn, draws, strict=True) if differs)
+    assert 120 <= sum(draws) <= 160  # 140 +- 6.5
+
+
 @pytest.mark.parametrize("n_bins", [[9, 9, 9, 9], [300, 9, 20, 9]])
 @pytest.mark.parametrize("limits", [{"interaction_groups": [[0, 1], [1, 3], [2]]}, {"max_interaction": 2}])
 def test_drawn_columns_are_among_those_that_may_meet(n_bins, limits):

@@ -61,6 +61,7 @@ class GradientChildren {
         n_outputs_(histograms_.n_outputs()),
         weighted_(weighted),
         seed_(seed),
+        draws_thresholds_(growth.draws_thresholds(seed)),
         draw_(table_.n_features, growth.max_features, seed, 0, growth.feature_weights),
         allowed_(growth.interactions.limited() ? table_.n_features : 0) {}
 
@@ -137,9 +138,8 @@ class GradientChildren {
       for (std::int64_t t = begin; t < end; ++t) {
         const auto [scan, j] = tasks_[t];
         SplitMix random(scramble(scramble(seed_) + word_of(j)), nodes[scan]->path);
-        found_[t] =
-            scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
-                             directions_.empty() ? 0 : directions_[j], growth_.draw_thresholds ? &random : nullptr);
+        found_[t] = scans[scan].best(table_.cell[j], table_.missing_bin(j), j, table_.categorical[j] != 0,
+                                     directions_.empty() ? 0 : directions_[j], draws_thresholds_ ? &random : nullptr);
       }
     });
     for (std::int64_t t = 0; t < tasks_.size(); ++t) {
@@ -231,6 +231,7 @@ class GradientChildren {
   const std::int64_t n_outputs_;
   const bool weighted_;
   const std::uint64_t seed_;
+  const bool draws_thresholds_;
   FeatureDraw draw_;
   Vector<std::uint8_t> allowed_;  // by feature, of the node that is looked at
   // of find_splits, kept from node to node

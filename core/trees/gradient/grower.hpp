@@ -81,7 +81,7 @@ class TableGradientGrower final : public GradientGrower {
   // parts no node, and trees are grown without it; but where columns are drawn it is drawn as well, and what is drawn
   // of a column depends on its number.
   void leave_out_idle_columns(ThreadTeam& team) {
-    if (growth_.max_features > 0 || growth_.draw_thresholds) return;
+    if (growth_.max_features > 0 || growth_.draw_thresholds > 0.0) return;
     for (std::int64_t j = 0; j < table().n_features; ++j)
       if (table().column_start[j + 1] - table().column_start[j] >= growth_.min_samples_leaf)
         parting_.push_back(static_cast<std::int32_t>(j));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "bins/counter_rng.hpp"
 #include "threads/vector.hpp"
 #include "trees/gradient/node_scan.hpp"
 #include "trees/growing_tree.hpp"
@@ -23,9 +24,14 @@ struct GradientGrowth : TreeLimits {
   bool leaf_wise = true;
   Vector<Directions> monotone{};  // of each score, or one of all; empty: free
   Interactions interactions{};
-  bool draw_thresholds = false;                                 // one for each feature of a node
+  double draw_thresholds = 0.0;  // share of the trees whose nodes draw one threshold for each feature
   double max_weight = std::numeric_limits<double>::infinity();  // of a leaf, in size
 
+  // Whether the nodes of a tree draw thresholds: as a number of the tree's seed alone says.
+  bool draws_thresholds(std::uint64_t seed) const {
+    constexpr std::int64_t kParts = std::int64_t{1} << 32;
+    return static_cast<double>(SplitMix(seed, kParts).below(kParts)) < draw_thresholds * static_cast<double>(kParts);
+  }
   Bounds bounds() const { return {-max_weight, max_weight}; }
   bool bounded(std::int64_t score) const { return std::isfinite(max_weight) || !directions(score).empty(); }
   Directions directions(std::int64_t score) const {

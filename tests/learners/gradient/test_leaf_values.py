@@ -217,8 +217,7 @@ def test_a_vote_is_the_weight_and_its_lines(kind):
 def test_the_weights_of_leaves_are_those_without_lines(kind):
     X, y = data(kind)
     plain, lines = (
-        learner(kind, n_estimators=1, extra_trees=False, **PLAIN | {"leaf": leaf}).fit(X, y)
-        for leaf in ("constant", "linear")
+        learner(kind, n_estimators=1, **PLAIN | {"leaf": leaf}).fit(X, y) for leaf in ("constant", "linear")
     )
     assert_array_equal(plain.committee_.voters.value, lines.committee_.voters.forest.value)
     assert lines.committee_.voters.lines.slope.any()
@@ -313,14 +312,13 @@ def test_categories_have_no_lines():
 
 
 @pytest.mark.parametrize(
-    ("kind", "leaf", "drawn"), [("numbers", "auto", True), ("numbers", "constant", False), ("classes", "linear", False)]
+    ("kind", "leaf", "share"), [("numbers", "auto", True), ("numbers", "constant", False), ("classes", "auto", 2 / 3)]
 )
-def test_random_thresholds_are_the_default_of_lines_that_predict_numbers(kind, leaf, drawn):
+def test_share_of_the_trees_with_random_thresholds(kind, leaf, share):
     X, y = data(kind)
-    as_it_comes, set_so = (
-        learner(kind, n_estimators=2, **PLAIN | {"leaf": leaf, "learning_rate": 0.5, **more}).fit(X, y)
-        for more in ({}, {"extra_trees": drawn})
+    given = PLAIN | {"leaf": leaf, "learning_rate": 0.5}
+    as_it_comes, set_so, other = (
+        learner(kind, n_estimators=6, **given | {"extra_trees": each}).fit(X, y) for each in ("auto", share, not share)
     )
     assert_same_bits(as_it_comes, set_so, X)
-    other = learner(kind, n_estimators=2, **PLAIN | {"leaf": leaf, "learning_rate": 0.5, "extra_trees": not drawn})
-    assert (answer(other.fit(X, y), X) != answer(set_so, X)).any()
+    assert (answer(other, X) != answer(set_so, X)).any()

@@ -129,7 +129,7 @@ problems = st.fixed_dictionaries(
                 "max_features": st.sampled_from([0, 2]),
                 "feature_weights": st.sampled_from([None, np.array([1, 2, 0, 1], dtype=np.uint32)]),
                 "max_weight": st.sampled_from([np.inf, 0.3]),
-                "draw_thresholds": st.booleans(),
+                "draw_thresholds": st.sampled_from([0.0, 0.5, 1.0]),
             }
         ),
         "shared": st.booleans(),

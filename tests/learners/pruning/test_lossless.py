@@ -166,7 +166,8 @@ def test_learners_lose_trees_and_no_class(model, counted, most, tmp_path):
 def test_boosters(n_classes):
     X, y = IRIS
     y = np.minimum(y, n_classes - 1)
-    model = GradientBoostingClassifier(n_estimators=20, max_leaf_nodes=2, learning_rate=0.5, random_state=0).fit(X, y)
+    settings = {"n_estimators": 20, "max_leaf_nodes": 2, "learning_rate": 0.5, "extra_trees": False}
+    model = GradientBoostingClassifier(**settings).fit(X, y)
     found = lossless(model, random_state=0, time_limit=600.0)
     drawn = np.random.default_rng(0).uniform(0, 9, (100_000, 4))
     np.testing.assert_array_equal(found.predict(drawn), model.predict(drawn))

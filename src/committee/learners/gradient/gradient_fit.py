@@ -28,6 +28,9 @@ from committee.learners.gradient.validation import PartedRows
 from committee.objectives.losses import Derivatives
 from committee.objectives.losses.base import PlainGradient
 
+EXTRA_TREES, EXACT_FROM = 2 / 3, 50_000
+"""Share of the trees with random thresholds that "auto" chooses for classes, and the rows from which it is 0."""
+
 
 @dataclass(frozen=True, eq=False)
 class ChosenRounds:
@@ -65,12 +68,20 @@ class GradientFit:
         self.line_fit = learner._line_fit(rows, self.loss, self.monotone is not None)
         if self.line_fit is not None:
             rows.need_cells()
-        of_lines = self.line_fit is not None and learner._n_classes is None
-        self.extra_trees: bool = of_lines if learner.extra_trees == "auto" else learner.extra_trees
+        self.extra_trees = self._drawn_thresholds()
         self.binned = rows.binned(learner.table_, learner.max_bins, self.n_threads)
         self.units = None if self.parted is None else self.parted.units
         self.of_tree, self.settings = RoundSettings.of(learner, rows, self.earlier)
         self.weights = drawn_feature_weights(learner, self.of_tree, self.settings.max_features)
+
+    def _drawn_thresholds(self) -> float:
+        """Share of the trees whose nodes draw thresholds."""
+        share: float | str = self.learner.extra_trees
+        if not isinstance(share, str):
+            return float(share)
+        if self.learner._n_classes is not None:
+            return EXTRA_TREES if self.rows.count < EXACT_FROM else 0.0
+        return 0.0 if self.line_fit is None else 1.0
 
     def chosen(self) -> ChosenRounds:
         """Settings that the learner names, and for "auto" those of the trials, if there are any."""
@@ -115,7 +126,7 @@ class GradientFit:
         taken = rows.take(some)
         sample = taken if weights is None else replace(taken, weights=weights[some])
         fit = GradientFit(learner, sample, None, self.seed, self.n_threads)
-        fit.units = RowUnits.of(sample, self.seed, self.n_threads)
+        fit.units, fit.extra_trees = RowUnits.of(sample, self.seed, self.n_threads), self.extra_trees
         return fit, one_in
 
     def _has_trials(self) -> bool:

@@ -46,7 +46,7 @@ def gradient_grower(
     binned: Binned,
     n_scores: int,
     monotone: NDArray[np.int8] | None,
-    drawn: tuple[int, NDArray[np.uint32] | None, bool],
+    drawn: tuple[int, NDArray[np.uint32] | None, float],
     max_leaf_nodes: int,
     threads: int,
 ) -> _core.GradientGrower:
