@@ -1,8 +1,9 @@
 """AutoGluon's half of `benchmarks.bench_autogluon`, which its own environment's Python runs as a script.
 
-``python autogluon_side.py FOLD.npz ANSWERS.npz SECONDS`` fits the best quality with ensembles of trees alone on the
-training rows of a fold, and writes the probabilities of its test rows, the classes in the order of their columns, and
-the seconds that the fit took, by the clock on the wall and of the processors. It imports nothing of this library.
+``python autogluon_side.py FOLD.npz ANSWERS.npz SECONDS MODELS`` fits the best quality, "whole" or with ensembles of
+"trees" alone, on the training rows of a fold, and writes the probabilities of its test rows, the classes in the order
+of their columns, and the seconds that the fit took, by the clock on the wall and of the processors. It imports nothing
+of this library.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ TREES = ["GBM", "CAT", "XGB", "RF", "XT"]
 TARGET = "target"
 
 
-def main(fold: str, answers: str, seconds: float) -> None:
+def main(fold: str, answers: str, seconds: float, models: str) -> None:
     """Fit, answer, write."""
     given = np.load(fold)
     names = [f"x{j}" for j in range(given["train"].shape[1])]
@@ -38,7 +39,7 @@ def main(fold: str, answers: str, seconds: float) -> None:
             train,
             presets="best_quality",
             time_limit=seconds,
-            included_model_types=TREES,
+            included_model_types=TREES if models == "trees" else None,
             dynamic_stacking=False,  # without ray its trial fit spoils the fit proper if no model is ready in time
             num_cpus=2,
             num_gpus=0,
@@ -51,4 +52,4 @@ def main(fold: str, answers: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4])
