@@ -1,7 +1,7 @@
 """A forest cut to its best trees
 ==============================
 
-A scikit-learn forest made smaller: as a committee it can be cut, reordered and asked again. Trees are added one at a
+A scikit-learn forest made smaller: a committee can be indexed by the numbers of its voters. Trees are added one at a
 time, each time the one that lowers the log loss of a validation set most.
 """
 
