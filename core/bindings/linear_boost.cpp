@@ -6,6 +6,7 @@
 #include "bindings/loss_name.hpp"
 #include "linear/held_out_errors.hpp"
 #include "linear/joint_boost.hpp"
+#include "linear/leaf_products.hpp"
 
 namespace committee {
 namespace {
@@ -112,6 +113,22 @@ nb::object py_held_out_errors(In2<double> D, In1<std::int32_t> rows, In1<std::in
   return array_of(std::move(errors));
 }
 
+nb::object py_leaf_products(In2<double> D, In1<std::int32_t> rows, In1<std::int64_t> start, In2<double> values) {
+  const std::int64_t L = length(start) - 1, q = extent(D, 1), K = extent(values, 1);
+  require(L >= 0 && start(0) == 0 && start(L) == length(rows) && length(rows) == extent(values, 0),
+          "start must run from 0 to the number of rows, and values needs one row for each");
+  for (std::int64_t l = 0; l < L; ++l) require(start(l) < start(l + 1), "a leaf has no rows");
+  for (std::int64_t i = 0; i < length(rows); ++i)
+    require(rows(i) >= 0 && rows(i) < extent(D, 0), "rows holds a number outside the table");
+  const RowsByLeaf data{D.data(), q, rows.data(), start.data(), L, nullptr, nullptr, K};
+  Vector<double> sums;
+  {
+    nb::gil_scoped_release release;
+    sums = leaf_products(data, values.data(), K);
+  }
+  return array_of(std::move(sums), {L, K, q});
+}
+
 }  // namespace
 
 void register_linear_boost(nb::module_& m) {
@@ -125,6 +142,8 @@ void register_linear_boost(nb::module_& m) {
   m.def("held_out_errors", &py_held_out_errors, "D"_a.noconvert(), "rows"_a.noconvert(), "begin"_a.noconvert(),
         "end"_a.noconvert(), "labels"_a.noconvert(), "weights"_a.noconvert(), "held_out"_a.noconvert(), "n_outputs"_a,
         "link"_a, "n_steps"_a, "cap"_a, "most_rows"_a, "n_threads"_a, "most_classes"_a = 0);
+  m.def("leaf_products", &py_leaf_products, "D"_a.noconvert(), "rows"_a.noconvert(), "start"_a.noconvert(),
+        "values"_a.noconvert());
 }
 
 }  // namespace committee

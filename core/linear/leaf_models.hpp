@@ -63,8 +63,8 @@ COMMITTEE_INLINE void exponentials_in(double* x, std::int64_t n) {
 }
 COMMITTEE_ON_LANES(void, exponentials, (double* x, std::int64_t n), (x, n))
 
-// Class probabilities of some rows' scores: P(-F) and P(F) of one output, or the P(F_k) of several over their sum,
-// taken through logarithms so that scores far below zero still differ.
+// Class probabilities of some rows' scores: P(-F) and P(F) of one output, or the P(F_k) of several over their sum.
+// Where this sum is tiny they are taken through logarithms, so that scores far below zero still differ.
 class ClassProbabilities {
  public:
   ClassProbabilities(LossName loss, std::int64_t n_outputs, std::int64_t most_rows)
@@ -97,18 +97,33 @@ class ClassProbabilities {
 
   void of_several(const double* scores, std::int64_t size) {
     std::copy_n(scores, size, scores_.begin());
-    log_probabilities(loss_, scores_.data(), padded_, p_.data());
-    for (double* row = p_.data(); row < p_.data() + size; row += n_classes_) {
-      const double largest = *std::max_element(row, row + n_classes_);
-      for (std::int64_t k = 0; k < n_classes_; ++k) row[k] -= largest;
-    }
-    exponentials(p_.data(), padded_);
-    for (double* row = p_.data(); row < p_.data() + size; row += n_classes_) {
+    smaller_probabilities(loss_, scores_.data(), padded_, smaller_.data());
+    for (std::int64_t begin = 0; begin < size; begin += n_classes_) {
+      double* const row = p_.data() + begin;
       double total = 0.0;
-      for (std::int64_t k = 0; k < n_classes_; ++k) total += row[k];
+      for (std::int64_t k = 0; k < n_classes_; ++k) {
+        const double smaller = smaller_[begin + k];
+        total += row[k] = scores_[begin + k] > 0.0 ? 1.0 - smaller : smaller;
+      }
+      if (!(total > kLeastTotal)) total = by_logarithms(scores_.data() + begin, row);
       for (std::int64_t k = 0; k < n_classes_; ++k) row[k] /= total;
     }
   }
+
+  // P(F_k) over the largest of them, for one row; returns their sum.
+  double by_logarithms(const double* scores, double* row) {
+    LaneVector<double> padded(whole_lanes(n_classes_), 0.0), logs(padded.size());
+    std::copy_n(scores, n_classes_, padded.begin());
+    log_probabilities(loss_, padded.data(), padded.size(), logs.data());
+    const double largest = *std::max_element(logs.begin(), logs.begin() + n_classes_);
+    for (double& each : logs) each = std::min(0.0, each - largest);
+    exponentials(logs.data(), logs.size());
+    double total = 0.0;
+    for (std::int64_t k = 0; k < n_classes_; ++k) total += row[k] = logs[k];
+    return total;
+  }
+
+  static constexpr double kLeastTotal = 1e-100;
 
   const LossName loss_;
   const std::int64_t n_outputs_, n_classes_, padded_;

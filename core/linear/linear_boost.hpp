@@ -1,6 +1,7 @@
 // linear/: linear models in leaves, and penalised least squares over voters.
 //   linear_boost      Newton boosting of one score per leaf (probit and logit model trees); newton: the loss terms
-//   joint_boost       the scores of all classes boosted together; held_out_errors: reduced-error pruning
+//   joint_boost       the scores of all classes boosted together; held_out_errors: reduced-error pruning;
+//                     leaf_products: moments of a leaf's rows
 //   line_regressions  the best one-column regression of a leaf; column_screen: candidates by bounds; column_sums;
 //                     leaf_columns: a leaf's rows, standardised
 //   line_fit          lines in the leaves of gradient-boosted trees; leaf_lines, leaf_models: their predictions
@@ -343,15 +344,18 @@ inline void boost_leaf(const RowsByLeaf& data, const BoostSettings& settings, st
   });
   if (distinct.first_absent < 0) return;
   const std::int64_t model = l * K + distinct.first_absent;  // that of all absent classes, without slopes
+  Vector<std::int64_t> others;
   for (std::int64_t k = distinct.first_absent + 1, next = 0; k < K; ++k) {
     while (next < distinct.outputs.size() && distinct.outputs[next] < k) ++next;
     if (next < distinct.outputs.size() && distinct.outputs[next] == k) continue;
+    others.push_back(k);
     out.intercept[l * K + k] = out.intercept[model];
     std::copy_n(out.path.begin() + model * n_recorded, n_recorded, out.path.begin() + (l * K + k) * n_recorded);
     std::copy_n(out.risk.begin() + model * (n_recorded + 1), n_recorded + 1,
                 out.risk.begin() + (l * K + k) * (n_recorded + 1));
-    for (std::int64_t i = first; i < first + n; ++i) out.score[i * K + k] = out.intercept[model];
   }
+  for (std::int64_t i = first; i < first + n; ++i)
+    for (const std::int64_t k : others) out.score[i * K + k] = out.intercept[model];
 }
 
 // Boosts every leaf; with `record` the path and the risk of all steps are kept too.

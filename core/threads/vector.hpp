@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -60,12 +61,24 @@ template <class T>
 struct CacheLines {
   using value_type = T;
   static_assert(alignof(T) <= 64);
-  static constexpr std::align_val_t kLine{64};
+  static constexpr std::size_t kLine = 64;
+  static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= sizeof(void*));
   CacheLines() = default;
   template <class Other>
   CacheLines(const CacheLines<Other>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
-  void deallocate(T* memory, std::size_t) { ::operator delete(memory, kLine); }
+  // Within a larger piece of plain memory, whose start stands before the line: the C library keeps freed pieces of
+  // plain memory for the next one, and splits and joins aligned ones each time.
+  T* allocate(std::size_t n) {
+    void* const piece = ::operator new(n * sizeof(T) + kLine);
+    auto* const line = static_cast<std::byte*>(piece) + (kLine - reinterpret_cast<std::uintptr_t>(piece) % kLine);
+    std::memcpy(line - sizeof piece, &piece, sizeof piece);
+    return reinterpret_cast<T*>(line);
+  }
+  void deallocate(T* memory, std::size_t) {
+    void* piece;
+    std::memcpy(&piece, reinterpret_cast<std::byte*>(memory) - sizeof piece, sizeof piece);
+    ::operator delete(piece);
+  }
   bool operator==(const CacheLines&) const = default;
 };
 

@@ -649,6 +649,12 @@ def held_out_errors(
     node without such rows misclassifies all.
     """
 
+def leaf_products(D: F64, rows: I32, start: I64, values: F64) -> F64:
+    """Sums of ``values`` ``(m, O)`` times the rows of ``D`` less the leaf's first row, ``(L, O, q)``.
+
+    Leaf l has ``rows[start[l]:start[l + 1]]``, and ``values`` are in the order of ``rows``.
+    """
+
 # --- leaf_models.hpp ---------------------------------------------------------------------------------------
 
 class LeafModelTrees:

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 from sklearn.linear_model import LogisticRegression
 
+from committee import _core
 from tests.core.leaf_problems import (
     LINKS,
     Problem,
@@ -354,3 +355,15 @@ def test_first_of_equal_columns_is_taken():
     assert set(doubled.path[0, 0].tolist()) <= {0, 1, -2}
     assert_allclose(doubled.scores, plain.scores, rtol=1e-9)
     assert_array_equal(doubled.coefficient[0, 0, 2:], 0.0)
+
+
+def test_leaf_products_are_sums_about_the_first_row():
+    problem = random_problem(0)
+    rows, start, D = problem.rows, problem.start, problem.D + 1e6
+    values = np.random.default_rng(0).normal(size=(len(rows), 2))
+    expected = [values[a:b].T @ (D[rows[a:b]] - D[rows[a]]) for a, b in pairwise(start)]
+    assert_allclose(_core.leaf_products(D, rows, start, values), expected, rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="one row for each"):
+        _core.leaf_products(D, rows, start, values[1:])
+    with pytest.raises(ValueError, match="outside the table"):
+        _core.leaf_products(D, rows + len(D), start, values)

@@ -47,13 +47,14 @@ class LeafRows:
     def repeat_by_leaf(self, of_leaf: NDArray[Value]) -> NDArray[Value]:
         return np.repeat(of_leaf, np.diff(self.start), axis=0)
 
+    def products(self, D: F64, values: F64) -> F64:
+        """Sum in each leaf of ``values[i, o] (D[row] - D[first row])``, ``(L, O, q)``, of the table's `D`."""
+        return _core.leaf_products(D, self.rows, self.start, values)
+
     def centre(self, D: F64, w: F64) -> F64:
-        """Weighted mean design row of each leaf, ``(L, q)``, for design rows ``(m, q)`` in the order of `rows`."""
-        # about the first row of each leaf, so that a column far from 0 loses no digits
-        first = D[self.start[:-1]]
-        apart = D - self.repeat_by_leaf(first)
-        apart *= w[:, None]
-        return first + self.sums(apart) / self.sums(w)[:, None]
+        """Weighted mean design row of each leaf, ``(L, q)``, for `D` ``(n, q)`` of the table and `w` ``(m,)``."""
+        centre: F64 = D[self.rows[self.start[:-1]]] + self.products(D, w[:, None])[:, 0] / self.sums(w)[:, None]
+        return centre
 
 
 @dataclass(frozen=True, eq=False)

@@ -292,3 +292,12 @@ def test_scale_of_the_weights_changes_nothing(factor):
     w = np.random.default_rng(0).exponential(size=150)
     one, other = small().fit(X, y, w), small().fit(X, y, factor * w)
     assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-9)
+
+
+def test_weights_of_trees_of_many_classes_are_multiples_whose_squares_are_exact():
+    weights = np.append(np.random.default_rng(0).random(1000) ** 9, [0.0, 1e-30])
+    rounded = model_tree.whole_weights(weights)
+    unit = rounded[-1]
+    assert np.log2(unit) % 1 == 0.0 and 2.0**-25 <= unit / weights.sum() <= 2.0**-24
+    assert rounded[-2] == 0.0 and (rounded / unit % 1 == 0.0).all() and (rounded / unit).sum() <= 2**26
+    assert_allclose(rounded, weights, rtol=0.0, atol=unit)

@@ -24,7 +24,7 @@ from committee.learners.base.parameters import with_parameters
 from committee.learners.trees.leaf_boosting import LeafBoosting, boosted_leaves, leaf_losses, pruned, rows_by_leaf
 from committee.learners.trees.newton_boost import SCORE_CAP
 from committee.vote.committee import Committee
-from committee.vote.explain.importances import feature_importances, risk_decreases
+from committee.vote.explain.importances import feature_importances, is_faster_by_covariance, risk_decreases
 from committee.vote.links.probability import Share
 from committee.voters.growing import GrowthLimits, deep_tree_grower, forest_from_grown, leaf_labels, tree_grower
 from committee.voters.model_forest import LeafRows, LinkName, ModelForest, TrainingRecord
@@ -236,7 +236,7 @@ class BoostedTree:
     weights: F64  # (m,): of these rows in the round of boosting
     intercept: F64  # (L, O)
     coefficient: F64  # (L, O, q)
-    scores: F64  # (m, O)
+    scores: F64 | None  # (m, O); None if the record is made without them
     risk: F64  # (L, O): mean risk of each leaf's scores
 
 
@@ -317,7 +317,7 @@ class ModelTreeTable:
         by_rows = n_classes > limits.most_classes > 0 and not limits.growth.max_leaf_nodes
         growing = deep_tree_grower if by_rows else tree_grower
         tree = growing(self.binned, "gini", n_classes, limits.growth, self.threads).grow_classes(
-            labels, weights, drawn, seed
+            labels, whole_weights(weights) if by_rows and of_scores is None else weights, drawn, seed
         )
         n_outputs = 1 if n_classes == 2 else n_classes
         if limits.pruned:
@@ -343,9 +343,19 @@ class ModelTreeTable:
             last_risk = leaves.sums(w[:, None] * losses) / leaves.sums(w[:, None])
         in_order = np.empty_like(scores)
         in_order[order] = scores
+        kept = None if is_faster_by_covariance(n_outputs, self.D.shape[1]) else scores
         return ModelTree(
-            (BoostedTree(tree, leaves, w, intercept, coefficient, scores, last_risk),), drawn, in_order, risk
+            (BoostedTree(tree, leaves, w, intercept, coefficient, kept, last_risk),), drawn, in_order, risk
         )
+
+
+def whole_weights(weights: F64) -> F64:
+    """Round weights ``(n,)`` to multiples of a power of two, 2^-25 to 2^-24 of their sum, positive ones to one or more.
+
+    Sums of their squares are exact, so that splits of many classes are found by class sums of the rows on one side.
+    """
+    unit = 2.0 ** (ceil(log2(weights.sum())) - 25)
+    return np.where(weights > 0.0, np.maximum(np.rint(weights / unit), 1.0) * unit, 0.0)
 
 
 # --- voters -----------------------------------------------------------------------------------------------------------
@@ -392,13 +402,15 @@ def model_forest(trees: Sequence[BoostedTree], table: ModelTreeTable, link: Link
     sums = np.concatenate([tree.sums for tree in grown])
     forest = forest_from_grown(grown, table.binned.bins, sums.shape[1], label=[leaf_labels(tree) for tree in grown])
     leaves = LeafRows.concatenate([each.leaves for each in trees])
-    weights, intercept, coefficient, scores, risk = (
+    weights, intercept, coefficient, risk = (
         np.concatenate([getattr(each, name) for each in trees])
-        for name in ("weights", "intercept", "coefficient", "scores", "risk")
+        for name in ("weights", "intercept", "coefficient", "risk")
     )
-    D, w = table.D[leaves.rows], table.weights[leaves.rows]
-    decrease = risk_decreases(forest, sums, table.design, leaves, D, weights, scores, coefficient, risk)
-    record = TrainingRecord(leaves.sums(w), leaves.centre(D, w), decrease)
+    scored = [each.scores for each in trees if each.scores is not None]
+    scores = np.concatenate(scored) if scored else None
+    decrease = risk_decreases(forest, sums, table.design, leaves, table.D, weights, scores, coefficient, risk)
+    w = table.weights[leaves.rows]
+    record = TrainingRecord(leaves.sums(w), leaves.centre(table.D, w), decrease)
     end = forest.feature < 0
     model = np.where(end, np.cumsum(end) - 1, -1).astype(np.int32)
     return ModelForest(forest, model, intercept, coefficient, table.design, link, record=record)

@@ -54,18 +54,15 @@ def split_decreases(forest: Forest, sums: F64, n_outputs: int) -> F64:
     return sums_by_column(tree[split], forest.feature[split], decrease, (len(forest), forest.n_features))
 
 
-def leaf_decreases(leaves: LeafRows, D: F64, w: F64, scores: F64, coefficient: F64, decrease: F64) -> F64:
+def leaf_decreases(leaves: LeafRows, D: F64, w: F64, scores: F64 | None, coefficient: F64, decrease: F64) -> F64:
     """Distribute the risk decrease ``(L, O)`` of each leaf over the design columns, ``(L, q)``."""
-    if is_faster_by_covariance(*scores.shape[1:], *D.shape[1:]):
-        apart = D - leaves.repeat_by_leaf(leaves.centre(D, w))
+    if scores is None:
+        apart = D[leaves.rows] - leaves.repeat_by_leaf(leaves.centre(D, w))
         covariance = leaves.sums((w[:, None] * apart)[:, :, None] * apart[:, None])  # of the columns, (L, q, q)
         part = np.einsum("loc,lcd->lod", coefficient, covariance)
     else:
         mean = leaves.sums(w[:, None] * scores) / leaves.sums(w)[:, None]
-        apart = w[:, None] * (scores - leaves.repeat_by_leaf(mean))
-        part = np.empty_like(coefficient)
-        for o in range(scores.shape[1]):
-            part[:, o] = leaves.sums(apart[:, o, None] * D)
+        part = leaves.products(D, w[:, None] * (scores - leaves.repeat_by_leaf(mean)))
     part *= coefficient  # b_c Cov(d_c, F), whose sum over the columns is the variance of F
     variance = part.sum(axis=2)
     worth = np.divide(decrease, variance, out=np.zeros_like(decrease), where=variance > 0.0)
@@ -79,14 +76,15 @@ def risk_decreases(
     leaves: LeafRows,
     D: F64,
     w: F64,
-    scores: F64,
+    scores: F64 | None,
     coefficient: F64,
     risk: F64,
 ) -> F64:
     """Decrease of each tree's mean training risk by feature, in nats, ``(T, p)``.
 
-    Nodes have class weights `sums` ``(N, K)``. Rows by leaf have design `D` ``(m, q)``, training weights `w` ``(m,)``
-    and scores ``(m, O)``. `risk` ``(L, O)`` is the mean risk of the leaves after boosting.
+    Nodes have class weights `sums` ``(N, K)``. The table has design `D` ``(n, q)``; rows by leaf have training weights
+    `w` ``(m,)`` and scores ``(m, O)``, which are None if `is_faster_by_covariance`. `risk` ``(L, O)`` is the mean risk
+    of the leaves after boosting.
     """
     n_outputs, end = risk.shape[1], forest.feature < 0
     tree = np.repeat(np.arange(len(forest)), forest.n_nodes)[end]
