@@ -3,6 +3,7 @@
 
 #include "bindings/arrays.hpp"
 #include "linear/leaf_lines.hpp"
+#include "linear/line_fit.hpp"
 
 namespace committee {
 
@@ -20,6 +21,13 @@ inline Lines checked_lines(std::int64_t n_nodes, std::int64_t n_features, const 
           "slope and centre need one row per line, and the same outputs");
   require(length(low) == M && length(high) == M, "low and high need one number per line");
   return {start.data(), column.data(), slope.data(), centre.data(), low.data(), high.data(), D};
+}
+
+inline nb::tuple arrays_of(LeafLines&& found, std::int64_t D) {
+  const std::int64_t M = found.columns.column.size();
+  return nb::make_tuple(array_of(std::move(found.columns.start)), array_of(std::move(found.columns.column)),
+                        array_of(std::move(found.slope), {M, D}), array_of(std::move(found.centre), {M, D}),
+                        array_of(std::move(found.low)), array_of(std::move(found.high)));
 }
 
 }  // namespace committee

@@ -5,8 +5,11 @@
 #include <mutex>
 #include <string>
 
+#include "bindings/checked_lines.hpp"
 #include "bindings/gradient_round.hpp"
+#include "bindings/native_loss.hpp"
 #include "bindings/tree_grower.hpp"
+#include "boosting/gradient_round.hpp"
 #include "trees/gradient/grower.hpp"
 #include "trees/gradient/sharded_grower.hpp"
 
@@ -150,7 +153,16 @@ class PyGradientGrower {
     return GrownGradientTree(std::move(tree));
   }
 
+  // body(grower) while no other tree is grown.
+  template <class Body>
+  void growing(Body&& body) {
+    const std::scoped_lock one_at_a_time(growing_);
+    body(*grower_);
+  }
+
   int n_outputs() const { return n_outputs_; }
+  int n_threads() const { return n_threads_; }
+  bool has_rows(std::int64_t n) const { return grower_ != nullptr && grower_->n_rows() == n; }
 
   nb::object leaf_of_row() const {
     require(grower_ != nullptr, "a grower without codes has no rows");
@@ -190,6 +202,64 @@ class PyGradientGrower {
   GradientGrowth growth_{};
   std::mutex growing_;
   std::unique_ptr<GradientGrower> grower_;
+};
+
+// The rounds of a run, whose arrays it keeps.
+class PyBoostingRounds {
+ public:
+  PyBoostingRounds(PyGradientGrower* grower, const std::string& loss, LossTargets y,
+                   nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> F, double step,
+                   std::optional<In1<std::int32_t>> rows, std::optional<In1<double>> place, std::uint64_t bound,
+                   std::optional<In1<std::uint8_t>> among, std::optional<In2<double>> X, In1<std::uint8_t> numeric,
+                   double l2)
+      : grower_(*grower), y_(y), F_(F), rows_(rows), place_(place), among_(among), X_(X), numeric_(numeric) {
+    const std::int64_t n = extent(F, 1), n_scores = extent(F, 0), n_outputs = grower_.n_outputs();
+    require(grower_.has_rows(n) && length(y) == n, "the grower, y and F are of other rows");
+    require(n_outputs == 1 || n_outputs == n_scores, "F needs a line for each output of the grower");
+    require(!place || length(*place) == n, "place needs one number per row");
+    require(!among || length(*among) == n, "among needs one number per row");
+    require(!X || (extent(*X, 0) == n && extent(*X, 1) == length(numeric)),
+            "X needs the rows of F, and numeric columns");
+    const NativeLoss named = native_loss(loss, y);
+    require(named == NativeLoss::softmax || n_scores == 1, "the loss is one of a single score");
+    const RowDraw draw{data_or_null(rows), rows ? length(*rows) : n, data_or_null(place), bound, data_or_null(among)};
+    BoostedRows boosted{named, y.data(), F.data(), n, n_scores, n_scores / n_outputs, draw};
+    if (X) boosted.X = X->data();
+    boosted.n_features = length(numeric);
+    boosted.numeric = numeric.data();
+    boosted.l2 = l2;
+    boosted.step = step;
+    grower_.growing([&](GradientGrower& growing) {
+      rounds_ = std::make_unique<BoostingRounds>(boosted, growing, grower_.n_threads());
+      require(growing.n_directions() <= 1 || boosted.n_trees <= growing.n_directions(),
+              "a score has no monotone signs");
+    });
+  }
+
+  nb::tuple advance(std::uint64_t row_seed, std::uint64_t tree_seed) {
+    std::pair<Vector<BoostedTree>, double> found;
+    {
+      nb::gil_scoped_release release;
+      grower_.growing([&](GradientGrower&) { found = rounds_->advance(row_seed, tree_seed); });
+    }
+    nb::list trees, lines;
+    for (BoostedTree& one : found.first) {
+      if (X_) lines.append(arrays_of(std::move(one.lines), grower_.n_outputs()));
+      trees.append(GrownGradientTree(std::move(one.tree)));
+    }
+    return nb::make_tuple(trees, lines, found.second);
+  }
+
+ private:
+  PyGradientGrower& grower_;
+  LossTargets y_;
+  nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> F_;
+  std::optional<In1<std::int32_t>> rows_;
+  std::optional<In1<double>> place_;
+  std::optional<In1<std::uint8_t>> among_;
+  std::optional<In2<double>> X_;
+  In1<std::uint8_t> numeric_;
+  std::unique_ptr<BoostingRounds> rounds_;
 };
 
 void py_add_leaf_values(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> scores,
@@ -250,6 +320,15 @@ void register_gradient_grow(nb::module_& m) {
            "features"_a.noconvert().none(), "seed"_a, "score"_a, "largest_weight"_a.none(), "part"_a, "leaf_sums"_a)
       .def_prop_ro("n_outputs", &PyGradientGrower::n_outputs)
       .def_prop_ro("leaf_of_row", &PyGradientGrower::leaf_of_row);
+  nb::class_<PyBoostingRounds>(m, "BoostingRounds")
+      .def(nb::init<PyGradientGrower*, const std::string&, LossTargets,
+                    nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>, double,
+                    std::optional<In1<std::int32_t>>, std::optional<In1<double>>, std::uint64_t,
+                    std::optional<In1<std::uint8_t>>, std::optional<In2<double>>, In1<std::uint8_t>, double>(),
+           "grower"_a, "loss"_a, "y"_a.noconvert(), "F"_a.noconvert(), "step"_a, "rows"_a.noconvert().none(),
+           "place"_a.noconvert().none(), "bound"_a, "among"_a.noconvert().none(), "X"_a.noconvert().none(),
+           "numeric"_a.noconvert(), "l2"_a, nb::keep_alive<1, 2>())
+      .def("advance", &PyBoostingRounds::advance, "row_seed"_a, "tree_seed"_a);
   m.def("largest_size", &largest_size, "values"_a);
   m.def("add_leaf_values", &py_add_leaf_values, "scores"_a.noconvert(), "leaf_of_row"_a.noconvert(),
         "value"_a.noconvert(), "n_threads"_a);

@@ -25,13 +25,6 @@ TreePaths checked_paths(const In1<std::int32_t>& feature, const In1<std::int32_t
 
 void require_l2(double l2) { require(l2 >= 0.0 && std::isfinite(l2), "l2 must be finite, and not negative"); }
 
-nb::tuple arrays_of(LeafLines&& found, std::int64_t D) {
-  const std::int64_t M = found.columns.column.size();
-  return nb::make_tuple(array_of(std::move(found.columns.start)), array_of(std::move(found.columns.column)),
-                        array_of(std::move(found.slope), {M, D}), array_of(std::move(found.centre), {M, D}),
-                        array_of(std::move(found.low)), array_of(std::move(found.high)));
-}
-
 // Sums over rows whose arrays it keeps.
 class PyLineSums {
  public:
@@ -121,12 +114,8 @@ void py_add_leaf_lines(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device
   const Lines lines = checked_lines(n_nodes, p, start, column, slope, centre, low, high);
   require(output >= 0 && output < lines.n_outputs, "output is not below the number of outputs");
   require_leaves(leaf_of_row, n_nodes);
-  double* const F = scores.data();
   unlocked(n_threads, [&](ThreadTeam& team) {
-    team.blocks(n, 16 * n, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i)
-        F[i] += step * sum_of_lines(lines, leaf_of_row(i), output, X.data() + i * p);
-    });
+    add_lines(lines, output, step, X.data(), n, p, leaf_of_row.data(), scores.data(), team);
   });
 }
 

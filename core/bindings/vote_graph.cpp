@@ -158,6 +158,15 @@ nb::object py_row_keys(In2<double> X, std::uint64_t seed, int n_threads) {
   return array_of(std::move(keys));
 }
 
+nb::object py_rows_below(In1<double> place, std::uint64_t seed, std::uint64_t bound,
+                         std::optional<In1<std::uint8_t>> among) {
+  require(!among || length(*among) == length(place), "among needs one number per row");
+  require(length(place) < std::numeric_limits<std::int32_t>::max(), "too many rows");
+  Vector<std::int32_t> rows;
+  unlocked(1, [&](ThreadTeam&) { rows = rows_below(place.data(), length(place), seed, bound, data_or_null(among)); });
+  return array_of(std::move(rows));
+}
+
 }  // namespace
 
 void register_vote_graph(nb::module_& m) {
@@ -179,6 +188,7 @@ void register_vote_graph(nb::module_& m) {
       .def("likely", &PyMatrixGraph::likely, "q"_a.noconvert(), "n_threads"_a)
       .def("sampled", &PyMatrixGraph::sampled, "q"_a.noconvert(), "keys"_a.noconvert(), "n_paths"_a, "n_threads"_a);
   m.def("row_keys", &py_row_keys, "X"_a.noconvert(), "seed"_a, "n_threads"_a);
+  m.def("rows_below", &py_rows_below, "place"_a.noconvert(), "seed"_a, "bound"_a, "among"_a.noconvert().none());
 }
 
 }  // namespace committee

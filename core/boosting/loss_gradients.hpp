@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 
 #include "threads/lanes.hpp"
 #include "threads/threads.hpp"
+#include "threads/vector.hpp"
 
 namespace committee {
 
@@ -138,5 +140,23 @@ COMMITTEE_INLINE bool softmax_rows_in(const RowSpan& rows, const std::uint16_t* 
 COMMITTEE_ON_LANES(bool, softmax_rows,
                    (const RowSpan& rows, const std::uint16_t* y, std::int64_t n_outputs, double* spare),
                    (rows, y, n_outputs, spare))
+
+// Losses with these kernels. Labels are uint16, targets double; F, gradients and hessians are n_outputs x n.
+enum class NativeLoss { logistic, softmax, squared };
+
+inline void write_gradients(NativeLoss loss, const void* y, const double* F, const double* weights, double* gradient,
+                            double* hessian, std::int64_t n, std::int64_t n_outputs, ThreadTeam& team) {
+  constexpr std::int64_t kSquaredWork = 2, kExponentialWork = 10;  // of a row: an exponential is worth ten operations
+  const bool squared = loss == NativeLoss::squared, softmax = loss == NativeLoss::softmax;
+  team.blocks(n, (squared ? kSquaredWork : kExponentialWork * n_outputs) * n,
+              [&](std::int64_t begin, std::int64_t end) {
+                const RowSpan rows{F, weights, gradient, hessian, n, begin, end};
+                const auto* const label = static_cast<const std::uint16_t*>(y);
+                if (squared) return squared_rows(rows, static_cast<const double*>(y));
+                Vector<double> spare(softmax ? 3 * n_outputs * kLanes : 0);
+                if (!(softmax ? softmax_rows(rows, label, n_outputs, spare.data()) : logistic_rows(rows, label)))
+                  throw std::invalid_argument("a label has no score");
+              });
+}
 
 }  // namespace committee

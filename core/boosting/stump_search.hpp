@@ -1,6 +1,7 @@
 // boosting/: one round of a boosting algorithm.
 //   row_weights    weights in single or double precision; emphasis: their update after a round
 //   loss_gradients gradients and hessians of log loss and squared error
+//   gradient_round a round of gradient boosting in one call
 //   stump_search   the stump of least Z; branch_weights: weights of the rows below a soft or hard stump
 //   listed_rounds  AdaBoost over listed voters; best_stump: the listed stump that lowers a penalised risk most
 //

@@ -40,6 +40,15 @@ inline double sum_of_lines(const Lines& lines, std::int64_t node, std::int64_t k
   return sum;
 }
 
+// scores[i] += step * the lines of row i's leaf, of one output.
+inline void add_lines(const Lines& lines, std::int64_t output, double step, const double* X, std::int64_t n,
+                      std::int64_t n_features, const std::int32_t* leaf, double* scores, ThreadTeam& team) {
+  team.blocks(n, 16 * n, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      scores[i] += step * sum_of_lines(lines, leaf[i], output, X + i * n_features);
+  });
+}
+
 // Boosted trees with such leaves; voters are n_scores trees in a row, or single trees that serve all outputs.
 class LineTrees {
  public:

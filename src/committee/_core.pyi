@@ -345,6 +345,37 @@ class GradientGrower:
     def leaf_of_row(self) -> I32:
         """``(n,)``: leaf of every row of the table in the tree grown last; the next tree overwrites it."""
 
+# --- gradient_round.hpp ----------------------------------------------------------------------------------
+
+class BoostingRounds:
+    """Rounds of boosting of rows that weigh alike, one call each; scores `F` ``(D, n)`` move in place by `step`.
+
+    The rows of a round are all, the listed `rows`, or `rows_below` of `place`. With `X` leaves have lines along its
+    ``numeric`` columns, as by `LineSums` and `l2`.
+    """
+
+    def __init__(
+        self,
+        grower: GradientGrower,
+        loss: Literal["logistic", "softmax", "squared"],
+        y: NDArray[np.generic],
+        F: F64,
+        step: float,
+        rows: I32 | None,
+        place: F64 | None,
+        bound: int,
+        among: U8 | None,
+        X: F64 | None,
+        numeric: U8,
+        l2: float,
+    ) -> None: ...
+    def advance(
+        self, row_seed: int, tree_seed: int
+    ) -> tuple[list[GradientTree], list[tuple[I64, I32, F64, F64, F64, F64]], float]:
+        """Grow the trees of a round; tree k has the seed ``tree_seed + k``. Return them, their lines as
+        `lines_of_sums`, and the largest size of a value; trees after one whose values are no numbers are missing.
+        """
+
 # --- gradient_shard.hpp ------------------------------------------------------------------------------------
 
 WordLayout: TypeAlias = tuple[bool, bool, int, int, int, int, float, float]
@@ -1037,3 +1068,8 @@ class MatrixGraph:
 
 def row_keys(X: F64, seed: int, n_threads: int) -> U64:
     """A key for each row that depends on its values and the seed alone; -0.0 is 0.0, and all NaN are one."""
+
+def rows_below(place: F64, seed: int, bound: int, among: U8 | None) -> I32:
+    """Ascending numbers of the rows ``(n,)`` whose upper 53 bits of ``row_keys(place[:, None], seed, 1)`` are below a
+    bound, or least if there are none; among those that are not 0 in `among`.
+    """

@@ -192,17 +192,19 @@ class GradientScan {
 
   // The best threshold with missing values on one side; its worth is `gain`.
   std::int64_t scan_direction(std::int64_t cell, std::int64_t n_bins, bool missing_left, double& gain) const {
-    const Thresholds thresholds{histogram_.sums.data() + cell,
-                                n_cells_,
-                                n_bins,
-                                histogram_.narrow,
-                                missing_left,
-                                totals_,
-                                sums_.count,
-                                limits_.min_samples,
-                                hessians_,
-                                limits_.min_hessian};
-    return best_threshold(thresholds, limits_.penalty, layout_, gain);
+    return best_threshold(thresholds(cell, n_bins, missing_left), limits_.penalty, layout_, gain);
+  }
+  Thresholds thresholds(std::int64_t cell, std::int64_t n_bins, bool missing_left) const {
+    return {histogram_.sums.data() + cell,
+            n_cells_,
+            n_bins,
+            histogram_.narrow,
+            missing_left,
+            totals_,
+            sums_.count,
+            limits_.min_samples,
+            hessians_,
+            limits_.min_hessian};
   }
 
   bool allowed(const GradientSums& left) const {
@@ -257,38 +259,16 @@ class GradientScan {
                   SplitMix& random, NodeSplit& split) const {
     split.gain = kNever;
     if (categorical) return offer_drawn_category(cell, missing_bin, random, split);
-    const Parting all = parting(cell, missing_bin, std::numeric_limits<std::int64_t>::max());
-    if (all.n == 0) return;
-    const std::int64_t bin = parting(cell, missing_bin, 1 + random.below(all.n)).last;
+    const std::int64_t bin = drawn_threshold(thresholds(cell, missing_bin, false), has_missing, layout_, random);
+    if (bin < 0) return;
     GradientSums left(n_outputs_);
     add(cell, cell + bin + 1, left);
     offer(left, bin, false, direction, split);
     if (has_missing) offer(left += at(cell + missing_bin), bin, true, direction, split);
   }
 
-  struct Parting {
-    std::int64_t n, last;
-  };
-
   bool room(std::int64_t left) const {
     return (left >= limits_.min_samples) & (sums_.count - left >= limits_.min_samples);
-  }
-
-  // The first `most` bins with rows after which a threshold leaves rows enough on both sides, missing values on either;
-  // without branches, as which they are is anyone's guess.
-  Parting parting(std::int64_t cell, std::int64_t missing_bin, std::int64_t most) const {
-    const std::uint64_t* const words = histogram_.sums.data() + cell + (histogram_.narrow ? 0 : n_cells_);
-    const std::int64_t missing = rows_in(cell + missing_bin);
-    Parting found{0, -1};
-    std::int64_t left = 0;
-    for (std::int64_t b = 0; b < missing_bin && found.n < most; ++b) {
-      const std::int64_t here = histogram_.narrow ? layout_.count(words[b]) : layout_.wide_count(words[b]);
-      left += here;
-      const bool parts = (here > 0) & (room(left) | room(left + missing));
-      found.n += parts;
-      found.last = parts ? b : found.last;
-    }
-    return found;
   }
 
   // Each category that the node has against the rest: subsets fit chance (docs/decisions.md). Missing is one more.

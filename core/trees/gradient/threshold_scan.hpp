@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "bins/counter_rng.hpp"
 #include "histogram/gradient_words.hpp"
 #include "threads/lanes.hpp"
 #include "threads/vector.hpp"
@@ -209,6 +210,72 @@ COMMITTEE_INLINE Within with_enough(const Thresholds& t, const Sums& sums, doubl
   }
   return within;
 }
+
+// The first `most` bins of [begin, end) that have rows: how many they are, and the last of them.
+struct BinsWithRows {
+  std::int64_t n, last;
+};
+
+template <class Lanes>
+COMMITTEE_INLINE BinsWithRows bins_with_rows(const std::uint64_t* counted, std::int64_t begin, std::int64_t end,
+                                             std::int64_t most) {
+  using LaneBits = BitsOf<Lanes>;
+  BinsWithRows found{0, -1};
+  for (; begin < end && found.n < most; begin += kLanes * kLanes) {
+    LaneBits with_rows[kLanes];
+    for (std::int64_t e = 0; e < kLanes; ++e) {
+      const std::int64_t i = std::min(begin + e * kLanes, end);
+      with_rows[e] = (load_as<LaneBits>(counted + i) != 0) & first_lanes<LaneBits>(end - i) & 1;
+    }
+    std::int64_t of_eight[kLanes];
+    store(of_eight, fold_each(with_rows));
+    for (std::int64_t e = 0; e < kLanes; ++e) {
+      if (found.n + of_eight[e] < most) {
+        found.n += of_eight[e];
+        continue;
+      }
+      for (std::int64_t i = begin + e * kLanes; found.n < most; ++i)
+        if (counted[i] != 0) found = {found.n + 1, i};
+      break;
+    }
+  }
+  return found;
+}
+
+// One of the thresholds after a bin with rows that leave rows enough on both sides, with missing values on either, each
+// as likely; -1 if there is none. Without missing values on the left those are of `t`, with them in the cell after its
+// last bin.
+template <class Lanes, class Sums>
+COMMITTEE_INLINE std::int64_t drawn_of(Thresholds t, bool has_missing, const WordLayout& layout, SplitMix& random) {
+  constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+  t.hessian = 0x1p62;  // more than any: rows alone decide
+  const auto enough = [&](bool missing_left) __attribute__((always_inline)) {
+    t.missing_left = missing_left;
+    const Within within = with_enough<Lanes>(t, Sums(t, 0, layout), 0.0);
+    return within.first < within.end ? within : Within{t.n_bins, t.n_bins, 0};
+  };
+  const Within right = enough(false);
+  const std::uint64_t* const counted = Sums(t, 0, layout).counted();
+  const std::int64_t n_right = bins_with_rows<Lanes>(counted, right.first, right.end, kAll).n;
+  Within left{0, 0, 0};  // missing values on the left leave rows enough there earlier
+  if (has_missing) left = enough(true);
+  left.end = std::min(left.end, right.first);
+  const std::int64_t n_left = bins_with_rows<Lanes>(counted, left.first, left.end, kAll).n;
+  if (n_left + n_right == 0) return -1;
+  const std::int64_t nth = 1 + random.below(n_left + n_right);
+  return nth <= n_left ? bins_with_rows<Lanes>(counted, left.first, left.end, nth).last
+                       : bins_with_rows<Lanes>(counted, right.first, right.end, nth - n_left).last;
+}
+
+template <class Lanes>
+COMMITTEE_INLINE std::int64_t drawn_threshold_in(const Thresholds& t, bool has_missing, const WordLayout& layout,
+                                                 SplitMix& random) {
+  return t.narrow ? drawn_of<Lanes, NarrowSums<Lanes>>(t, has_missing, layout, random)
+                  : drawn_of<Lanes, WideSums<Lanes>>(t, has_missing, layout, random);
+}
+COMMITTEE_ON_LANES(std::int64_t, drawn_threshold,
+                   (const Thresholds& t, bool has_missing, const WordLayout& layout, SplitMix& random),
+                   (t, has_missing, layout, random))
 
 inline constexpr double kNever = -std::numeric_limits<double>::infinity();  // the gain of what is not allowed
 

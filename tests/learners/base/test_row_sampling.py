@@ -119,6 +119,10 @@ def test_units_are_drawn_by_their_numbers(share):
     least = number == number[among].min()  # one, where the share draws none
     drawn = (number < share) & among
     assert_array_equal(units.drawn(share, 5, among), drawn if drawn.any() else least & among)
+    for some in (None, among):
+        rows, weights = units.rows_drawn(share, 5, some)
+        assert weights is None
+        assert_array_equal(rows, np.flatnonzero(units.drawn(share, 5, some)))
 
 
 @pytest.mark.parametrize("weight", [0.25, 2.5, 1000.0, 1e12])

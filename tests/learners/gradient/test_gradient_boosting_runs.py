@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
 
@@ -14,6 +15,7 @@ import committee
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.learners.gradient import gradient_fit
 from committee.learners.gradient.leaf_values import LeafPenalty
+from committee.learners.gradient.rounds import RowsInMemory
 from committee.learners.gradient.trials import (
     CLASSES,
     ERRORS,
@@ -48,6 +50,23 @@ def test_the_best_round_is_restored(kind):
     assert model.committee_.n_voters == best + 1 < 60
     assert_allclose(model.validation_losses_, losses[: best + 1], rtol=1e-12)
     assert_array_equal(model.predict(X_val), whole.committee_.select(slice(best + 1)).predict(X_val))
+
+
+@pytest.mark.parametrize("n_classes", [None, 2, 3])
+@pytest.mark.parametrize("draws", [{}, {"subsample": 0.7}])
+@pytest.mark.parametrize("leaf", ["constant", "linear"])
+def test_a_round_in_one_call_is_the_same_in_several(monkeypatch, n_classes, draws, leaf):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((60, 3)) < 0.2, np.nan, rng.normal(size=(60, 3)))
+    y = np.nan_to_num(X).sum(axis=1)
+    y = y if n_classes is None else np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    kind = GradientBoostingRegressor if n_classes is None else GradientBoostingClassifier
+    for more in ({}, {"early_stopping": True}, {"tree": "shared"}):  # held-out rows are in no draw
+        model = kind(4, learning_rate=0.3, leaf=leaf, random_state=1, **draws, **more)
+        together = clone(model).fit(X, y)
+        with monkeypatch.context() as patch:
+            patch.setattr(RowsInMemory, "rounds", lambda *_: None)
+            assert_same_bits(together, model.fit(X, y), X)
 
 
 def test_rows_that_are_watched_may_have_gaps_and_unknown_categories():

@@ -120,10 +120,18 @@ class RowUnits:
         lowest = _unit_interval(keys if among is None else keys[among]).min()
         return self.below(float(np.nextafter(lowest, 2.0)), seed, among)
 
+    def rows_drawn(self, share: float, seed: int, among: Mask | None = None) -> tuple[NDArray[np.int32], F64 | None]:
+        """Return the rows of the units that `drawn` draws, as `rows_of` does."""
+        if self.weight is not None:
+            return self.rows_of(self.drawn(share, seed, among))
+        return _core.rows_below(
+            self.place, seed, upper_bound(share), None if among is None else among.view(np.uint8)
+        ), None
+
     def below(self, share: float, seed: int, among: Mask | None = None) -> Mask:
         """Draw as `drawn`, but possibly none: the draw of a part of the rows is that part of the draw of all rows."""
         drawn = np.empty(len(self.place), dtype=bool)
-        bound = math.ceil(share * 2.0**53) << 11  # of keys whose numbers in [0, 1) are below the share
+        bound = upper_bound(share) << 11
         for some in _blocks(len(self.place)):
             keys = _core.row_keys(self.place[some, None], seed, 1)
             np.less(keys, np.uint64(min(bound, 2**64 - 1)), out=drawn[some])
@@ -178,6 +186,11 @@ class RowUnits:
             return _numbers(units), None
         weights: F64 = np.bincount(self.row[units], self.weight[units], self.n_rows).astype(np.float64)
         return _numbers(weights > 0.0), weights
+
+
+def upper_bound(share: float) -> int:
+    """Bound of the upper 53 bits of keys whose numbers in [0, 1) are below a share."""
+    return math.ceil(share * 2.0**53)
 
 
 def _blocks(n: int) -> Iterator[slice]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.fit_record import FitRecord, RecordedGradientGrower, leaf_of_rows
-from committee.learners.base.row_sampling import Mask, RowUnits
+from committee.learners.base.row_sampling import Mask, RowUnits, upper_bound
 from committee.learners.gradient.leaf_values import (
     LeafPenalty,
     LineFit,
@@ -26,6 +27,7 @@ from committee.learners.gradient.leaf_values import (
 )
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.target import Target, add_tree, refits
+from committee.objectives.losses.base import has_kernel
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.growing import forest_from_grown
@@ -59,7 +61,7 @@ class Draws:
         if self.units is None:
             return None, None
         if self.subsample < 1.0:
-            return self.units.rows_of(self.units.drawn(self.subsample, self.seed + t, self.training))
+            return self.units.rows_drawn(self.subsample, self.seed + t, self.training)
         assert self.training is not None
         return self.units.rows_of(self.training)
 
@@ -79,6 +81,10 @@ class ScoredRows(ABC):
 
     n_rows: int
     line_fit: LineFit | None  # None: leaves are constants
+
+    def rounds(self, draws: Draws, step: float) -> _core.BoostingRounds | None:
+        """Return rounds of one kernel call each; `None` if loss, weights, draws or storage need the other methods."""
+        return None
 
     @abstractmethod
     def begin(self, draws: Draws, t: int) -> None: ...
@@ -137,6 +143,26 @@ class RowsInMemory(ScoredRows):
         self.rows: I32 | None = None
         self.w: F64 | None = None
         self.leaf = np.empty(0, dtype=np.int32)
+
+    def rounds(self, draws: Draws, step: float) -> _core.BoostingRounds | None:
+        target, units, lines = self.target, draws.units, self.line_fit
+        weighted = target.w is not None or (units is not None and units.weight is not None)
+        drawn_columns = draws.features_of_tree < draws.n_features
+        if isinstance(self.grower, RecordedGradientGrower) or weighted or drawn_columns or target.scale is not None:
+            return None
+        if not has_kernel(target.loss):
+            return None
+        F, samples = np.atleast_2d(self.F), draws.subsample < 1.0
+        return _core.BoostingRounds(
+            *(self.grower, *target.loss.kernel_target(target.y, self.F), F, step),
+            rows=None if units is None or samples or draws.training is None else units.rows_of(draws.training)[0],
+            place=units.place if units is not None and samples else None,
+            bound=upper_bound(draws.subsample),
+            among=None if draws.training is None else draws.training.view(np.uint8),
+            X=None if lines is None else self.X,
+            numeric=np.empty(0, dtype=np.uint8) if lines is None else lines.numeric,
+            l2=0.0 if lines is None else lines.l2,
+        )
 
     def begin(self, draws: Draws, t: int) -> None:
         self.rows, w = draws.rows_of_round(t)
@@ -234,7 +260,29 @@ class GradientRun(BoostingRun):
     def has_next(self) -> bool:
         return not self._idle
 
+    @cached_property
+    def _rounds(self) -> _core.BoostingRounds | None:
+        return None if self.search is not None or self.refit else self.scored.rounds(self.draws, self.learning_rate)
+
     def advance(self) -> None:
+        step, grown = (self.learning_rate, self._one_call()) if self._rounds is not None else self._round()
+        self._idle = not self.draws.any and (step == 0.0 or not any(_core.largest_size(one.value) for one in grown))
+        if self._idle and self.steps:
+            return
+        self.grown += grown
+        self.steps.append(step)
+        self.n_rounds += 1
+
+    def _one_call(self) -> list[BoostedTree]:
+        assert self._rounds is not None
+        t, seed = self.n_rounds, self.draws.seed
+        trees, lines, largest = self._rounds.advance(seed + t, seed + t * self.n_trees)
+        self._check(largest)
+        if not lines:
+            return [BoostedTree(tree, tree.value, None) for tree in trees]
+        return [BoostedTree(tree, tree.value, LeafLines(*of_tree)) for tree, of_tree in zip(trees, lines, strict=True)]
+
+    def _round(self) -> tuple[float, list[BoostedTree]]:
         t, search = self.n_rounds, self.search
         self.scored.begin(self.draws, t)
         features = self.draws.features_of_round(t)
@@ -248,12 +296,7 @@ class GradientRun(BoostingRun):
         if search is not None and direction is not None:
             leaves = [one.value[one.tree.feature < 0] / self._unit(k) for k, one in enumerate(grown)]
             step = search.step(direction, leaves, self.learning_rate)
-        self._idle = not self.draws.any and (step == 0.0 or not any(_core.largest_size(one.value) for one in grown))
-        if self._idle and self.steps:
-            return
-        self.grown += grown
-        self.steps.append(step)
-        self.n_rounds += 1
+        return step, grown
 
     def replay(self, target: Target, penalty: LeafPenalty, intercept: F64, n_rounds: int) -> None:
         """Refit the leaves of the first rounds on all rows after some were held out; splits stay.
@@ -279,13 +322,16 @@ class GradientRun(BoostingRun):
             return np.ones(1)
         return self.target.scale if self.n_trees == 1 else self.target.scale[k : k + 1]
 
-    def _along(self, tree: _core.GradientTree, step: float, k: int, direction: F64 | None = None) -> BoostedTree:
-        value = tree.value if self.target.scale is None else tree.value * self._unit(k)
-        if not math.isfinite(_core.largest_size(value)):
+    def _check(self, largest_value: float) -> None:
+        if not math.isfinite(largest_value):
             raise ValueError(
                 f"the scores overflow in round {self.n_rounds + 1}; lower learning_rate, or raise "
                 "leaf_l2 or min_hessian_leaf."
             )
+
+    def _along(self, tree: _core.GradientTree, step: float, k: int, direction: F64 | None = None) -> BoostedTree:
+        value = tree.value if self.target.scale is None else tree.value * self._unit(k)
+        self._check(_core.largest_size(value))
         if self.refit:
             bounds = tree.bounds if self.n_trees == 1 else tree.bounds * self._unit(k)
             value = self.scored.best_constants(tree, value, bounds, k)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -195,6 +195,11 @@ class NativeLoss(Loss):
         """Return the kernel's name of the loss, for scores of the shape of `F`."""
         raise NotImplementedError
 
+    def kernel_target(self, y: Targets, F: Numbers) -> tuple[KernelName, Targets]:
+        """Return the kernel's name for scores of the shape of `F`, and targets as the kernel takes them."""
+        name = self.kernel(F)
+        return name, np.ascontiguousarray(y, dtype=np.float64 if name == "squared" else np.uint16)
+
     def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
         F = np.ascontiguousarray(F, dtype=np.float64)
         gradient, hessian = np.empty_like(F), np.empty_like(F)
@@ -205,10 +210,14 @@ class NativeLoss(Loss):
         self, y: Targets, F: Numbers, w: Numbers | None, gradient: Numbers, hessian: Numbers, n_threads: int
     ) -> None:
         """Write the kernel's gradients and hessians, as `write_gradients` does."""
-        name = self.kernel(F)
-        target: Targets = np.ascontiguousarray(y, dtype=np.float64 if name == "squared" else np.uint16)
+        name, target = self.kernel_target(y, F)
         weights = None if w is None else np.ascontiguousarray(w, dtype=np.float64)
         _core.loss_gradients(name, target, np.ascontiguousarray(F), weights, gradient, hessian, n_threads)
+
+
+def has_kernel(loss: Loss) -> TypeGuard[NativeLoss]:
+    """Return whether a kernel computes the loss, whose derivatives no subclass overrides."""
+    return isinstance(loss, NativeLoss) and type(loss).gradient_hessian is NativeLoss.gradient_hessian
 
 
 def write_gradients(
@@ -243,8 +252,7 @@ def write_gradients(
         for y_k, F_k, gradient_k, hessian_k in zip(y, F, gradient, hessian, strict=True):
             write_gradients(loss, y_k, F_k, w, gradient_k, hessian_k, n_threads)
         return
-    # a subclass of a native loss may override the derivatives, which the kernel would ignore
-    if isinstance(loss, NativeLoss) and type(loss).gradient_hessian is NativeLoss.gradient_hessian:
+    if has_kernel(loss):
         loss.write_by_kernel(y, F, w, gradient, hessian, n_threads)
     else:
         gradient[...], hessian[...] = loss.gradient_hessian(y, F, w)
