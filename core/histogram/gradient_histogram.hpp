@@ -193,14 +193,17 @@ class GradientHistograms {
 
   void give_back(GradientHistogram h) { memory_.give_back(h.narrow, std::move(h.sums)); }
 
-  std::int64_t rows_in(const GradientHistogram& h, std::int64_t cell) const {
-    return h.narrow ? layout_.count(h.sums[cell]) : layout_.wide_count(h.sums[table_.n_cells() + cell]);
+  // Rows in a cell of a histogram of so many cells.
+  std::int64_t rows_in(const GradientHistogram& h, std::int64_t cell, std::int64_t n_cells) const {
+    return h.narrow ? layout_.count(h.sums[cell]) : layout_.wide_count(h.sums[n_cells + cell]);
   }
 
   const Table& table() const { return table_; }
   std::int64_t n_outputs() const { return n_outputs_; }
   ThreadTeam& team() const { return team_; }
   const WordLayout& layout() const { return layout_; }
+  const std::uint64_t* planes() const { return planes_; }
+  std::int64_t n_planes() const { return (layout_.packed ? 1 : 2) * n_outputs_; }
 
  private:
   GradientHistogram take(bool narrow, bool cleared = true) {

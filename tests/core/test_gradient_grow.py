@@ -216,6 +216,33 @@ def test_large_nodes_in_words_and_in_wide_sums(n_bins, heavy, n_outputs):
     check_tree(grown(data, g, h, **limits)[0], data, g, h, limits)
 
 
+@pytest.mark.parametrize(("n_outputs", "heavy"), [(1, False), (2, True)])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {},
+        {"max_leaf_nodes": 3, "leaf_l1": 0.1, "max_weight": 0.5},
+        {"max_features": 3, "growth": "depth"},
+        {"draw_thresholds": 1.0},
+    ],
+    ids=str,
+)
+def test_nodes_of_wide_tables_need_no_histogram(limits, n_outputs, heavy):
+    """A table of 2^16 cells gives the tree of one of few, which has a column of one bin for that of 65,535."""
+    codes, n_bins, categorical = table(9_000, [40, 9, 30, 255, 12, 1], [0, 1, 0, 0, 0, 0], 3)
+    codes[:, 5] = 0
+    wide = codes.astype(np.uint16), np.array([*n_bins[:5], 65_535], np.int32), categorical
+    g, h = gradients(9_000, n_outputs, 4, heavy)
+    limits = {"max_leaf_nodes": 6, "min_samples_leaf": 20, "leaf_l2": 1.0, "n_outputs": n_outputs, **limits}
+    weights = np.random.default_rng(5).integers(1, 3, 9_000).astype(float)
+    for rows, w in ((None, None), (np.arange(0, 9_000, 30, dtype=np.int32), None), (None, weights)):
+        few, leaf = grown((codes, n_bins, categorical), g, h, rows, None, w, **limits)
+        tree, its_leaf = grown(wide, g, h, rows, None, w, n_threads=2, **limits)
+        assert_array_equal(its_leaf, leaf)
+        for name in ("feature", "bin", "left", "missing_left", "category_bits", "gain", "count", "sums", "value"):
+            assert_array_equal(getattr(tree, name), getattr(few, name), err_msg=name)
+
+
 def test_dense_nodes_by_column_and_thin_ones_by_row():
     """Four columns together and one that is left over; nodes of many rows of the table and of a hundredth of them."""
     data = table(6_000, [60, 255, 12, 9, 30, 2, 100, 4, 7], [0, 0, 1, 0, 0, 0, 0, 0, 1], 8)

@@ -23,7 +23,7 @@ struct PartOrder {
 class ShardedRows {
  public:
   using Table = BinnedTable<std::uint8_t>;  // of no rows
-  static constexpr bool kAsked = true;
+  static constexpr bool kAsked = true, kScansRows = false;
   // Nodes of so many rows are parted and counted ahead of time: that takes less time than asking.
   static constexpr std::int64_t kFewRows = std::int64_t{1} << 16;
 
