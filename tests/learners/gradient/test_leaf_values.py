@@ -312,7 +312,7 @@ def test_categories_have_no_lines():
 
 
 @pytest.mark.parametrize(
-    ("kind", "leaf", "share"), [("numbers", "auto", True), ("numbers", "constant", False), ("classes", "auto", 2 / 3)]
+    ("kind", "leaf", "share"), [("numbers", "auto", True), ("numbers", "constant", 2 / 3), ("classes", "auto", 2 / 3)]
 )
 def test_share_of_the_trees_with_random_thresholds(kind, leaf, share):
     X, y = data(kind)

@@ -211,9 +211,11 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
     def _weights(self, predictions: Sequence[F64], rows: Any, validation: ValidationRows) -> F64:
         """Weights of members of least mean loss, by the predictions of each."""
 
-    def _sharpness(self, predictions: Sequence[F64], weights: F64, rows: Any, validation: ValidationRows) -> float:
-        """Number by which the members' temperatures are divided; 1 where there are none."""
-        return 1.0
+    def _sharpness(
+        self, predictions: Sequence[F64], weights: F64, rows: Any, validation: ValidationRows
+    ) -> float | None:
+        """Number by which the members' temperatures are divided; None where there are none."""
+        return None
 
     @abstractmethod
     def _score(self, predictions: F64, rows: Any, validation: ValidationRows) -> float:

@@ -26,6 +26,7 @@ from committee.learners.blend.members import LeftOut
 from committee.learners.blend.out_of_fold import ValidationRows
 from committee.learners.blend.weights import (
     MIN_PROBABILITY,
+    OF_ALL_FITS,
     WeightedVote,
     best_sharpness,
     log_loss_weights,
@@ -132,7 +133,8 @@ class CommitteeClassifier(Blend, BaseClassifier):
         return log_loss_weights(np.maximum(p, MIN_PROBABILITY), validation.row_counts)
 
     def _sharpness(self, predictions: Sequence[F64], weights: F64, rows: Rows, validation: ValidationRows) -> float:
-        return best_sharpness(predictions, weights, rows.labels[validation.row], validation.row_counts)
+        labels = rows.labels[validation.row]
+        return best_sharpness(predictions, weights, labels, validation.row_counts) * OF_ALL_FITS
 
     def _score(self, predictions: F64, rows: Rows, validation: ValidationRows) -> float:
         right = predictions.argmax(axis=1) == rows.labels[validation.row]

@@ -75,9 +75,8 @@ class Member:
         if self.temperature is None:
             return self
         temperature = self.temperature / sharpness
-        committees = [
-            replace(one, link=one.link.tempered(temperature)) for one in self.committees if isinstance(one, Committee)
-        ]
+        tempered = [one for one in self.committees if isinstance(one, Committee)]
+        committees = [replace(one, link=one.link.tempered(temperature)) for one in tempered]
         predictions = sharpened(self.predictions, sharpness)
         return replace(self, committees=committees, predictions=predictions, temperature=temperature)
 

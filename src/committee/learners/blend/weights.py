@@ -36,6 +36,8 @@ _NARROWEST, _NARROWER = 1e-6, 0.1
 """Width of the bend in place of a corner, as a share of the mean residual, and its factor from bend to bend."""
 _FARTHEST = 1e50
 """Bound of predictions with a log link, as a multiple of the mean target."""
+OF_ALL_FITS: float = 2.0 ** (1 / STEPS)
+"""Further sharpness of a vote of the means of members' fits, where held-out predictions are those of one fit."""
 _MOST_SHARP = 32
 """Largest sharpness of a vote, in steps of 2^(1/16)."""
 _LEAST_LOSS = 1e-300
@@ -326,7 +328,7 @@ def select_members(
     losses: Callable[[F64], F64],
     weigh: Callable[[Sequence[F64]], F64],
     score: Callable[[F64], float],
-    sharpness: Callable[[Sequence[F64], F64], float] = lambda *_: 1.0,
+    sharpness: Callable[[Sequence[F64], F64], float | None] = lambda *_: None,
     too_large: Callable[[Sequence[Member], F64, F64], int | None] = lambda *_: None,
 ) -> WeightedVote:
     """Weigh members by the `known` validation rows, without those of too little gain (backward elimination).
@@ -334,7 +336,7 @@ def select_members(
     A member stays if the loss of the vote without it is higher by more than `min_gain` standard errors, and
     `too_large`, of the members, their gains and standard errors, does not choose it. `losses` (of rows) and `score`
     take predictions ``(n, K)`` of the vote; `weigh` takes those of each member, and `sharpness` also their weights:
-    the temperatures of those that stay are divided by it.
+    the temperatures of those that stay are divided by it, unless it is None.
     """
 
     def vote(predictions: Sequence[F64]) -> tuple[F64, F64]:
@@ -375,7 +377,7 @@ def select_members(
         for one in members
         if one.name not in {each.name for each in chosen}
     ]
-    if (factor := sharpness(predictions, weights)) != 1.0:
+    if (factor := sharpness(predictions, weights)) is not None:
         chosen = [one.sharpened(factor) for one in chosen]
         predictions = [one.predictions[known] for one in chosen]
         mean = np.tensordot(weights, np.stack(predictions), 1)

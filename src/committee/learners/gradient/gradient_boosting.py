@@ -167,8 +167,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
     extra_trees: bool | float | Literal["auto"] = parameter(
         "auto",
         """Nodes try one random threshold, or category, of each column, in place of all; drawn among those that leave
-        `min_samples_leaf` rows on both sides. A number is the share of the trees with such nodes. "auto": 2 / 3 for
-        classes of fewer than 50,000 rows, and all trees where leaves with lines predict numbers.""",
+        `min_samples_leaf` rows on both sides. A number is the share of the trees with such nodes. "auto": all where
+        leaves with lines predict numbers; else 2 / 3 below 50,000 rows.""",
         "boolean",
         SHARE,
         StrOptions({"auto"}),

@@ -29,7 +29,7 @@ from committee.objectives.losses import Derivatives
 from committee.objectives.losses.base import PlainGradient
 
 EXTRA_TREES, EXACT_FROM = 2 / 3, 50_000
-"""Share of the trees with random thresholds that "auto" chooses for classes, and the rows from which it is 0."""
+"""Share of the trees with random thresholds by "auto", and the rows from which it is 0; lines for numbers have 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +79,9 @@ class GradientFit:
         share: float | str = self.learner.extra_trees
         if not isinstance(share, str):
             return float(share)
-        if self.learner._n_classes is not None:
-            return EXTRA_TREES if self.rows.count < EXACT_FROM else 0.0
-        return 0.0 if self.line_fit is None else 1.0
+        if self.line_fit is not None and self.learner._n_classes is None:
+            return 1.0
+        return EXTRA_TREES if self.rows.count < EXACT_FROM else 0.0
 
     def chosen(self) -> ChosenRounds:
         """Settings that the learner names, and for "auto" those of the trials, if there are any."""
