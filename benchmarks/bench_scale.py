@@ -32,7 +32,10 @@ from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread
 
 GB = 1e9
-SETTINGS: dict[str, Any] = {"learning_rate": 0.1, "max_leaf_nodes": 31, "subsample": 1.0, "max_features": None}
+SETTINGS: dict[str, Any] = {
+    **{"learning_rate": 0.1, "max_leaf_nodes": 31},
+    **{"subsample": 1.0, "max_features": None, "extra_trees": False},
+}
 CELLS_OF_LEVEL = 28 * 256
 NODES_OF_LEVEL = 8
 ROUNDS = 5

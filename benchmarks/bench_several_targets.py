@@ -48,7 +48,9 @@ def boosters(rounds: int) -> dict[str, Any]:
     """Trees of 16 leaves, a step of 0.1, on all rows and columns; XGBoost's leaves are not penalised either."""
     settings: dict[str, Any] = {"n_estimators": rounds, "learning_rate": 0.1, "n_jobs": 1}
     ours = partial(
-        GradientBoostingRegressor, max_leaf_nodes=16, max_features=None, subsample=1.0, leaf_l2=0.0, **settings
+        GradientBoostingRegressor,
+        **{"max_leaf_nodes": 16, "max_features": None, "subsample": 1.0, "extra_trees": False, "leaf_l2": 0.0},
+        **settings,
     )
     theirs = partial(
         xgboost.XGBRegressor,

@@ -73,6 +73,7 @@ def model(rounds: int) -> Any:
         learning_rate=0.1,
         subsample=1.0,
         max_features=None,
+        extra_trees=False,
         growth="depth",
         max_leaf_nodes=LEAVES,
         random_state=0,

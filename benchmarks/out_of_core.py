@@ -16,7 +16,10 @@ import numpy as np
 from benchmarks.big_table import write
 from benchmarks.peak_memory import peak_bytes
 
-SETTINGS: dict[str, Any] = {"learning_rate": 0.1, "max_leaf_nodes": 31, "subsample": 1.0, "max_features": None}
+SETTINGS: dict[str, Any] = {
+    **{"learning_rate": 0.1, "max_leaf_nodes": 31},
+    **{"subsample": 1.0, "max_features": None, "extra_trees": False},
+}
 
 
 def in_pieces(files: list[Path], rounds: int, threads: int) -> Any:

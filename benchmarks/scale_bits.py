@@ -64,6 +64,7 @@ def learner(name: str, random: np.random.Generator) -> Any:
             growth=str(random.choice(["leaf", "depth"])),
             subsample=float(random.choice([0.5, 0.7, 1.0])),
             max_features=None if random.random() < 0.5 else 0.5,
+            extra_trees=["auto", False, True][random.integers(3)],
             max_leaf_nodes=int(random.choice([4, 15, 31])),
             early_stopping=bool(random.random() < 0.3),
             learning_rate="auto" if random.random() < 0.5 else 0.3,
