@@ -63,9 +63,7 @@ _CLASSES = {
 _NUMBERS = {
     "forest": Candidate("forest", RandomForestRegressor, {"n_estimators": 300}, out_of_bag=True),
     "boosted_lines": Candidate("boosted_lines", GradientBoostingRegressor, {"extra_trees": False}, lines=True),
-    "boosting": Candidate(
-        "boosting", GradientBoostingRegressor, {"leaf": "constant", "leaf_l2": 1.0, "extra_trees": False}
-    ),
+    "boosting": Candidate("boosting", GradientBoostingRegressor, {"leaf": "constant", "leaf_l2": 1.0}),
     "large_trees": Candidate(
         "large_trees", GradientBoostingRegressor, {"max_leaf_nodes": 47, "max_features": 0.3, "extra_trees": False}
     ),
@@ -73,7 +71,7 @@ _NUMBERS = {
     "random_thresholds": Candidate("random_thresholds", GradientBoostingRegressor, {"extra_trees": True}),
 }
 _ON_LOSS = {
-    "boosting_on_loss": Candidate("boosting_on_loss", GradientBoostingRegressor, {"extra_trees": False}),
+    "boosting_on_loss": Candidate("boosting_on_loss", GradientBoostingRegressor),
     "random_thresholds_on_loss": Candidate(
         "random_thresholds_on_loss", GradientBoostingRegressor, {"extra_trees": True}
     ),
