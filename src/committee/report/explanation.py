@@ -184,7 +184,7 @@ class Explanation:
 
     @property
     def ranked_columns(self) -> Index:
-        """Indices of the columns that are not text: all, or with importances the used ones, most important first."""
+        """Column indices without `table_.texts`: all, or with importances the used ones, most important first."""
         order = self.importances.order if self.importances is not None else range(self.model.n_features_in_)
         table = self.model.table_
         return np.array([j for j in order if table.source.column(j) not in table.texts], dtype=np.intp)

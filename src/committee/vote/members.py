@@ -216,7 +216,7 @@ def _encoders(table: TableSchema) -> list[tuple[Any, ...]]:
 
 
 def bytes_in_file(member: Committee | RegressionCommittee) -> int | None:
-    """Bytes of a member in a model file; None if a file cannot hold it, as an estimator of another library."""
+    """Bytes of a member in a model file; None for an estimator of another library, which a file cannot hold."""
     try:
         return member.file_bytes
     except TypeError:

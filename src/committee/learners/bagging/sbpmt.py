@@ -223,7 +223,7 @@ def _boosted_codec(n_features: int, n_classes: int) -> Codec[BoostedTrees]:
         trees = voters_from_arrays(ModelForest, parts[:-1], n_features, n_classes)
         alpha, errors, risks = parts[-1].tolist()
         if not len(trees) == len(alpha) >= 1:
-            raise ValueError("a member has not a weight for each of its trees")
+            raise ValueError("a member must have one weight for each of its trees")
         return BoostedTrees(trees, alpha, errors, risks)
 
     return Codec(encode, decode)

@@ -194,4 +194,4 @@ class CalibratedClassifier(BaseClassifier):
         super()._from_file()
         temperature = getattr(self, "temperature_", 1.0)
         if not (isinstance(temperature, float) and 0.0 < temperature < inf):
-            raise ValueError(f"temperature_ is {temperature!r}; it must be a number above zero")
+            raise ValueError(f"temperature_ is {temperature!r}; it must be a finite float above 0")

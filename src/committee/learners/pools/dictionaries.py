@@ -160,7 +160,7 @@ class StumpPool(Pool):
                 raise ValueError("a stump is not in the dictionary")
             if j < 0:
                 if length != self.bins.n_bins[-1 - j] + 1:
-                    raise ValueError("a subset has not a vote for every bin")
+                    raise ValueError("a subset must have one vote for each bin and one for missing values")
                 candidates.append(self._subset(-1 - j, by_bin[first : first + length], c, mean))
             elif signed:
                 candidates.append(Candidate((j, side), self._alone(j), c, sign=side))

@@ -315,7 +315,7 @@ def _centre_and_unit(y: F64, weight: F64) -> tuple[float, float]:
 
 
 def quantile_level(ensemble: Any) -> float | None:
-    """Return the quantile that a trained ensemble predicts by its parameters; `None` for means."""
+    """Return the level of the quantile that an ensemble predicts, from `quantile_` or its parameters; else `None`."""
     known = getattr(ensemble, "quantile_", None)
     if isinstance(known, Real):
         return float(known)

@@ -82,7 +82,7 @@ class LeafBoosting:
 
 
 def leaf_losses(link: LinkName, F: F64, labels: NDArray[np.uint16], joint: bool) -> F64:
-    """Return the loss of each score for "class k or not", ``(n, O)``; if `joint`, that of P(k)."""
+    """Return the loss of "class k or not", ``(n, O)``, by each score alone; if `joint`, by P(k) from all scores."""
     n_scores = F.shape[1]
     positive = labels[:, None] == (np.ones(1) if n_scores == 1 else np.arange(n_scores))
     if joint and n_scores > 1:

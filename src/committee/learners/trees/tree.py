@@ -167,7 +167,7 @@ class TreeVoter(OneTree, BaseClassifier, TreeParameters):
         super()._from_file()
         strength = getattr(self, "shrinkage_", 1.0)
         if not (isinstance(strength, float) and 0.0 < strength < inf):
-            raise ValueError(f"shrinkage_ is {strength!r}; it must be a number above zero")
+            raise ValueError(f"shrinkage_ is {strength!r}; it must be a finite float above 0")
 
     def validated(self) -> Self:
         """Validate the parameters as `fit` does, and return the estimator."""

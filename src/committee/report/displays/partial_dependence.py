@@ -136,7 +136,7 @@ class PartialDependenceDisplay(PanelsDisplay):
             Rows to average over.
         features : str, int or sequence of these and of pairs of them, default=None
             Names or numbers of columns; a pair, such as ``[("age", "hours")]``, has a map of both. `None`: the six most
-            important ones that are not text.
+            important ones, except free text.
         target : class label, int or float, default=None
             Class, number of the target, or level of the quantile. `None`: the second of two classes, or at most six of
             several classes, targets or quantiles.

@@ -59,7 +59,8 @@ def split_off_zeros(trees: LinkedTrees, zero_is_missing: NDArray[np.bool_]) -> L
 
     If zeros go another way than their neighbours, a split becomes up to three, and the part below may be repeated.
     Later splits on the column use the known range. The new nodes have no weights and counts; of several in place of
-    one split, the first has its gain. Raise ``ValueError`` if a tree grows more than `MAX_GROWTH` times.
+    one split, the first has its gain. Raise ``ValueError`` if a tree grows to more than `MAX_GROWTH` times
+    the mean number of nodes.
     """
     grown = _ZeroSplitter(trees, zero_is_missing.tolist())
     roots = [grown.tree(int(root)) for root in trees.root]
@@ -136,8 +137,9 @@ class _ZeroSplitter:
                 waiting += [self._below(node, known, way, own, side) for side, way in enumerate(ways)]
             if len(self.of) - start > self._most:
                 raise ValueError(
-                    f"estimator has zero_as_missing=True and a tree that takes more than {MAX_GROWTH} times as many "
-                    "nodes where only NaN is missing; train with NaN for what is missing, and zero_as_missing=False."
+                    "estimator has zero_as_missing=True; without it, one tree would have more than "
+                    f"{MAX_GROWTH} times the mean number of nodes. Train with NaN for missing values, and "
+                    "zero_as_missing=False."
                 )
         return top[0]
 
