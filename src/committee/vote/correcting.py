@@ -85,12 +85,12 @@ class CorrectedVote:
             raise TypeError(f"operation is {self.operation!r}; it must be an object with scores(votes, weights, X).")
 
     def votes(self, X: Any, *, n_threads: int = 1) -> Scores:
-        """Return the votes ``(n, T, D)`` that the operation receives."""
+        """Return the votes ``(n, T, D)`` that the operation receives; an intercept is the last of the T voters."""
         return self._votes(self.committee.encode(X), n_threads)
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """Weights ``(T,)`` that the operation receives."""
+        """Weights ``(T,)`` that the operation receives; an intercept is the last of the T voters, with weight 1."""
         given = self.committee.weights
         return given if self.committee.intercept is None else np.append(given, 1.0)
 

@@ -127,7 +127,7 @@ def _candidate(name: str, estimator: Any) -> Candidate:
 
 
 def with_estimators(candidates: Any, replaced: Mapping[str, Any]) -> list[Any]:
-    """Entries with other estimators in the place of those of these names, under the same names."""
+    """Entries of `candidates` with the estimators of `replaced`, by name, in the place of their own."""
     named = iter(named_estimators(candidates))
     pairs = [None if isinstance(one, str) else next(named) for one in candidates]
     return [

@@ -61,7 +61,7 @@ class MinMargin(Objective):
 class SoftMargin(Objective):
     """Maximise the soft margin, the mean of the lowest margins that have a share nu of the weight (LPBoost's program).
 
-    With more than two classes a row has one slack for all its lines (`soft_margin_of_rows`).
+    With more than two classes a row has one slack for all its wrong classes (`soft_margin_of_rows`).
     """
 
     name: ClassVar[str] = "soft_margin"

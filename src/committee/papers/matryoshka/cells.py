@@ -236,9 +236,10 @@ def _of_reference(model: Any, fold: Fold) -> dict[str, Any]:
 
 
 def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> float:
-    r"""Return the mean of E exp(-H(x_i) y_i) over rows, by one forward pass through the graph (Grossmann, eq. 7).
+    """Return the mean of E exp(-H(x_i) y_i) over rows, by one forward pass through the graph (Grossmann, eq. 7).
 
-    With w_t(i) the sum of p exp(-H y_i) over all paths to node t, :math:`w_{next} \mathrel{+}= w_t q \exp(\mp v y_i)`.
+    With w_t(i) the sum of p exp(-H y_i) over all paths to node t, p the probability of a path, an answer at t of
+    probability q and signed vote v adds w_t q exp(-v y_i) to the next node.
     """
     q = np.ascontiguousarray(graph.voters.probabilities(X).T)
     y = np.where(positive, 1.0, -1.0)

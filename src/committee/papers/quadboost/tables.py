@@ -23,7 +23,7 @@ STUMPS_PER_COLUMN = 10
 
 @dataclass(frozen=True)
 class PublishedErrors:
-    """Table of the document: its name, its two classes, and the published errors."""
+    """Data table of the document: its name, its two classes, and the published errors."""
 
     title: str  # the document's name of the table
     name: str  # the catalogue's name

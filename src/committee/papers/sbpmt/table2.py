@@ -62,7 +62,7 @@ OURS, FOREST, XGBOOST = "SBPMT", "random forest", "XGBoost (100)"  # the paper's
 
 @dataclass(frozen=True)
 class PublishedAccuracies:
-    """Table of the paper with its size and the published accuracies."""
+    """Data table of the paper: its name, its size and the published accuracies."""
 
     title: str  # the paper's name of the table
     name: str  # its name in `SOURCE_TABLES`

@@ -103,7 +103,7 @@ class MarginDisplay(CurvesDisplay):
         X, y, sample_weight, ax
             As for `from_estimators`.
         names : sequence of str, default=None
-            Names for the legend; `None` uses class names.
+            Names for the legend; `None` uses the Python types of the estimators, such as ``AdaBoostClassifier``.
         """
         estimators = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
         if names is None:

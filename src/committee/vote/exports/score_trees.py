@@ -27,8 +27,8 @@ Plain: TypeAlias = Literal[
 
 "shares": scores over their total are probabilities. "softened": the powers 1 / T of such shares, normalised.
 "log_odds": one score, the log-odds of the second class. "softmax": a score per class. "one_vs_rest": sigma(s F_k),
-normalised. "clipped": (1 + F_k) / 2 within -c and c, normalised; one score for two classes. "number": scores are
-predictions; "mean": over their total; "exponential": exp(score).
+normalised. "clipped": (1 + F_k) / 2 with F_k clipped to [-c, c], normalised; one score for two classes. "number":
+scores are predictions; "mean": over their total; "exponential": exp(score).
 """
 VOTER_WORDS = {
     "LinearLeaves": 'trees with lines in their leaves (leaf="constant" trains trees without)',
