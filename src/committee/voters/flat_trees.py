@@ -60,7 +60,8 @@ class ClassShares:
         for name, dtype in SHARE_DTYPES.items():
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
-                found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+                is_array = isinstance(array, np.ndarray)
+                found = f"{array.dtype} of shape {array.shape}" if is_array else type(array).__name__
                 raise ValueError(f"{name} is {found}; it must be a vector of {np.dtype(dtype)}.")
             view = np.ascontiguousarray(array).view()
             view.flags.writeable = False
