@@ -62,13 +62,15 @@ struct Probit {
   template <class Lanes>
   static COMMITTEE_INLINE Lanes density_at(const Lanes& a) {
     constexpr double c = 0x1.9884533d43651p-2;  // 1 / sqrt(2 pi); r is twice the argument that is left
-    const Lanes a2 = a * a, magic = Lanes{} + 0x1.8p52;
+    const Lanes square = a * a, magic = Lanes{} + 0x1.8p52;
+    const auto normal = square < 1416.0;
+    const Lanes a2 = select(normal, square, Lanes{});  // an exponent beyond the bits of a number would overflow them
     const Lanes shifted = a2 * -0x1.71547652b82fep-1 + magic, whole = shifted - magic;
     const Lanes r = (-a2 - whole * 0x1.62e42fefa3800p0) - whole * 0x1.ef35793c76730p-44, r2 = r * r;
     const Lanes even = polynomial(r2, c / 3715891200.0, c / 10321920.0, c / 46080.0, c / 384.0, c / 8.0, c);
     const Lanes odd = polynomial(r2, c / 81749606400.0, c / 185794560.0, c / 645120.0, c / 3840.0, c / 48.0, c / 2.0);
-    const Lanes scaled = lanes_of<Lanes>(bits_of(even + r * odd) + (bits_of(shifted) << 52));
-    return select(a2 < 1416.0, scaled, Lanes{});
+    const Lanes scaled = lanes_of<Lanes>(bits_of(even + r * odd) + ((bits_of(shifted) - bits_of(magic)) << 52));
+    return select(normal, scaled, Lanes{});
   }
 
   // Phi(-|x|): the probability of the class that the score is against.
