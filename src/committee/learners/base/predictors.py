@@ -234,5 +234,6 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self._takes_several_targets
+        of_one = getattr(self, "criterion", None) == "absolute_error"  # whose trees have one median in a leaf
+        tags.target_tags.multi_output = self._takes_several_targets and not of_one
         return tags
