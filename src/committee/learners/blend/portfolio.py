@@ -63,7 +63,9 @@ _CLASSES = {
 _NUMBERS = {
     "forest": Candidate("forest", RandomForestRegressor, {"n_estimators": 300}, out_of_bag=True),
     "boosted_lines": Candidate("boosted_lines", GradientBoostingRegressor, {"extra_trees": False}, lines=True),
-    "boosting": Candidate("boosting", GradientBoostingRegressor, {"leaf": "constant", "leaf_l2": 1.0}),
+    "boosting": Candidate(
+        "boosting", GradientBoostingRegressor, {"leaf": "constant", "leaf_l2": 1.0, "extra_trees": "auto"}
+    ),
     "large_trees": Candidate(
         "large_trees", GradientBoostingRegressor, {"max_leaf_nodes": 47, "max_features": 0.3, "extra_trees": False}
     ),
@@ -161,7 +163,8 @@ def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate],
     for one in wanted:
         if one.lines:
             left_out.append(LeftOut(one.name, "has no lines in its leaves on sparse rows"))
-            constant = replace(_with(_NUMBERS["boosting"], **one.parameters), moved=one.moved)
+            constant = _NUMBERS["boosting"]
+            constant = replace(constant, parameters=one.parameters | constant.parameters, moved=one.moved)
             if constant not in wanted:
                 chosen.append(constant)
         elif one.estimator is not None or get_tags(one.learner(**one.parameters)).input_tags.sparse:
