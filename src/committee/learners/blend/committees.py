@@ -43,8 +43,6 @@ from committee.vote.links.probability import Share
 if TYPE_CHECKING:
     from committee.learners.blend.members import Candidate
 
-"""Smaller probabilities count as this in a log loss."""
-
 
 @with_parameters
 class CommitteeClassifier(Blend, BaseClassifier):
