@@ -28,13 +28,25 @@ Votes = NDArray[np.int16] | F64
 
 
 class OwnTables:
-    """Base of voters whose members encode their rows themselves, whatever the `TableSchema` of the committee."""
+    """Base of voters whose members encode their rows themselves: the matrix, if the committee has a `TableSchema`."""
 
-    def check_columns(self, table: TableSchema | None) -> None: ...
+    @property
+    def learners(self) -> Sequence[Any]:
+        raise NotImplementedError
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        if table is None:
+            return
+        for number, member in enumerate(self.learners):
+            own: TableSchema | None = getattr(getattr(member, "committee_", None), "table", None)
+            for column, categories in enumerate(() if own is None else own.source.categories):
+                if categories and isinstance(categories[0], str):
+                    raise ValueError(f"member {number} needs text in column {column}; the committee gives it numbers")
 
 
 class _Members(OwnTables):
     estimators: Sequence[Any]
+    learners = property(attrgetter("estimators"))
 
     def __len__(self) -> int:
         return len(self.estimators)
@@ -230,6 +242,7 @@ class SignedVoters(OwnTables, UnitSpread):
     """T two-class classifiers. Each adds +1 (second class) or -1 (first class) to one of D scores."""
 
     kind: ClassVar[VoteKind] = "score"
+    learners = property(attrgetter("voters.estimators"))
     voters: EstimatorVoters
     output: NDArray[np.intp]  # (T,): score of each classifier
     n_outputs: int
@@ -388,6 +401,7 @@ class RegressorRounds(OwnTables):
         chosen = voter_numbers(index, len(self))
         return RegressorRounds(self.regressors[(chosen[:, None] * self.n_outputs + np.arange(self.n_outputs)).ravel()])
 
+    learners = property(attrgetter("regressors.estimators"))
     n_outputs = property(attrgetter("regressors.n_outputs"))
     n_classes = property(attrgetter("regressors.n_classes"))
     n_features = property(attrgetter("regressors.n_features"))

@@ -132,6 +132,10 @@ class OracleVoters(OwnTables):
         if self.number is None:
             object.__setattr__(self, "number", np.arange(len(self.voters)))
 
+    @property
+    def learners(self) -> Sequence[Any]:
+        return self.voters
+
     def __len__(self) -> int:
         return len(self.voters)
 
