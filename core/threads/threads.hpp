@@ -21,8 +21,8 @@
 
 namespace committee {
 
-// A thread for every so many elementary operations (some 200 us), or starting it costs more than it saves; threads
-// that are already there pay for a sixth of it. The tests set fewer, so that small tables start threads.
+// Threads are started by two times so many elementary operations (some 200 us each); less costs more than it saves.
+// Threads that are already there pay for a sixth of it. The tests set fewer, so that small tables start threads.
 inline constexpr std::int64_t kWorkPerThread = 600'000;
 inline std::atomic<std::int64_t> work_per_thread{kWorkPerThread};
 inline std::int64_t work_per_wake() { return work_per_thread.load(std::memory_order_relaxed) / 6; }

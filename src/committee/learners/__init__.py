@@ -1,1 +1,1 @@
-"""Learners: estimators in scikit-learn's sense, one folder for each way to choose voters and weights."""
+"""Learners: scikit-learn estimators by family; `base` has what all share."""

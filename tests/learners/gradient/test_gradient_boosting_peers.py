@@ -4,7 +4,7 @@ They are where nothing is left to taste: columns of whole numbers with few value
 each; no missing values, no categories, and no two splits of a node that gain the same. Four caveats remain.
 
 - A threshold between two values that a node does not hold parts its rows alike wherever it lies; LightGBM puts it
-  behind the last such value, we behind the first. So trees are compared by how they part the training rows.
+  behind the last such value, we in their middle. So trees are compared by how they part the training rows.
 - Both libraries keep gradients as float32: numbers agree to about six digits, and splits whose gains are closer than
   that may differ.
 - LightGBM guesses the rows of a child from its hessians, where these differ from row to row. So `min_samples_leaf` is

@@ -230,7 +230,7 @@ def accounting_negatives(texts: pl.Series) -> pl.Series:
 
 
 def unusual_negatives(texts: pl.Series) -> pl.Series:
-    """Return a mask of negative cells as `accounting_negatives`, or with a dash or a minus and a blank in front."""
+    """Return a mask of negative cells as `accounting_negatives`, or that begin with − or –, or with - and a blank."""
     return _match_any(texts, (pattern for pattern, _ in _NEGATIVES))
 
 

@@ -193,7 +193,7 @@ def _are_whole(column: pl.Series) -> bool:
 
 
 def may_have_codes(text: SeparatedText) -> bool:
-    """Return whether a cell of the file begins with a zero and a digit; most files have none."""
+    """Return False if no cell begins with a zero and a digit, as in most files; True is not certain."""
     if not text.is_utf_8:
         return True
     begins = re.compile(b"[%s\"'\\s]0[0-9]" % re.escape(text.separator.encode()))

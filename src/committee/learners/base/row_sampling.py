@@ -325,10 +325,10 @@ FEW_ALIKE = 1 / 4
 def are_resampled(X: Matrix, digests: NDArray[np.uint64], n_copies: int) -> bool:
     """Return whether copies of different rows come from resampling, and not from columns of few values.
 
-    `digests` ``(n,)`` are `content_digests` of the different rows X. Where columns have few values, rows that differ
-    in one column alone are about as frequent as equal rows. So the rows count as resampled if there are further copies,
-    an eighth of all or more, and rows like another one but for one column, the class or the target are at most a
-    fourth of these copies, and of the different rows.
+    `digests` ``(n,)`` are `content_digests` of the different rows X; `n_copies` counts all rows. Where columns have few
+    values, rows that differ in one column alone are about as frequent as equal rows. So the rows count as resampled if
+    further copies are an eighth of all rows or more, and rows like another one but for one column, the class or the
+    target are at most a fourth of the further copies, and of the different rows.
     """
     n = len(digests)
     further = n_copies - n

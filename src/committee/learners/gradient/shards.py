@@ -166,7 +166,7 @@ class Shard:
         return largest
 
     def terms_of_leaves(self, run: int, tree: tuple[Any, ...], n_nodes: int, k: int, largest: F64) -> I64:
-        """Return sums of gradients, hessians and weights by leaf, and last the row counts, ``(N, c, 4)``."""
+        """Return the sums of the leaf terms by leaf, and last the row count, ``(N, c, 4)``: c sums of 4 limbs each."""
         self.leaf = self._walked(tree)
         sums = _core.node_sums(self._terms(run, k), self.leaf, n_nodes, largest)
         count = np.zeros((n_nodes, 1, sums.shape[2]), dtype=np.int64)
