@@ -208,7 +208,7 @@ def explain(
     report: Annotated[Path | None, typer.Option(help="File of an HTML page with the model card.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Explain the prediction for one row by exact Shapley values of the columns.
+    """Explain the prediction for one row by contributions of the columns, Shapley values of the score or probability.
 
     With the first line of the table they add up to the probability of the class (forests, single trees, committees of
     ensembles), to the score of the row (other classifiers), or to the predicted number (its logarithm after a fit

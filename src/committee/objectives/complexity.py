@@ -89,8 +89,8 @@ def rademacher_of_stumps(
 ) -> Complexity:
     """Empirical Rademacher complexity of a dictionary of stumps on binned rows, by its exact search for the best stump.
 
-    As `rademacher`, without a vote matrix: a draw of signs costs one pass over the rows and one over the cells. With
-    subsets of categories it is exact if the constant voter belongs to the class, and may be a little low if not.
+    As `rademacher`, without a vote matrix: a draw of signs costs one pass over the rows and one over the cells. It is
+    exact for subsets of categories too.
 
     Equation: rademacher (docs/theory.md).
     """

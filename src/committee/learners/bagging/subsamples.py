@@ -146,7 +146,7 @@ def count_subsamples(n_rows: int, size: int) -> float:
 
 
 def draw_weights(rows: Rows, n_classes: int, class_weight: Any, counts: Counts) -> F64:
-    """Weights of all rows ``(n,)``, without `counts`; with "balanced_subsample" drawn classes have equal sums of both."""
+    """Weights of all rows ``(n,)``, without `counts`; with "balanced_subsample" the drawn classes then weigh alike."""
     if class_weight != "balanced_subsample":
         return rows.weights
     return (

@@ -142,7 +142,7 @@ class MarginResults:
         return float(np.mean([cell["objectives"][objective][figure] - cell[figure] for cell in cells]))
 
     def mark(self, name: str, ensemble: str, objective: str, *, corrected: bool = False) -> str:
-        """Return the outcome of a paired t-test of the test errors over the repeats at 0.05, `NEITHER` for one repeat.
+        """Return whether an objective's weights help, by a paired t-test of errors at 0.05; `NEITHER` for one repeat.
 
         It is the ordinary test, as in the document, or corrected by Nadeau and Bengio for splits that share rows.
         """
