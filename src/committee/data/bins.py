@@ -29,8 +29,8 @@ Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16] | _core.SparseCodes
 class Bins:
     """Edges of the bins of all columns.
 
-    A value x falls into bin ``sum(edges < x)``, so ``x <= edges[b]`` equals ``bin <= b`` and a split that is found on
-    bins is exact on values. Missing values have the bin after the last.
+    A number x falls into bin ``sum(edges < x)``, so ``x <= edges[b]`` equals ``bin <= b`` and a split that is found on
+    bins is exact on values. The bin of a category is its code. Missing values have the bin after the last.
     """
 
     edges: NDArray[np.float64]  # column j has edges[offset[j]:offset[j + 1]], none if it is categorical
@@ -48,8 +48,9 @@ class Bins:
     ) -> Bins:
         """Learn the edges from the encoded matrix ``(n, p)`` and row weights.
 
-        A column with at most `max_bins` (2 to 65535) distinct values gets one bin for each. Otherwise edges share out
-        its weight evenly, and a bin that is half full is closed before a value that would overfill it.
+        A numeric column with at most `max_bins` (2 to 65535) distinct values gets one bin for each. Otherwise edges
+        share out the weight of at most `MAX_SAMPLE` rows evenly: a bin that is at least half full is closed before a
+        value that would fill it twice.
         """
         if isinstance(X, OutOfCoreMatrix):
             return cls(*X.edges(weights, max_bins, MAX_SAMPLE, n_threads), n_categories)
@@ -94,7 +95,7 @@ class Bins:
         return _core.bin_codes(X, self.edges, self.offset, self.n_categories, wide, n_threads)
 
     def threshold(self, feature: NDArray[np.int32], bin: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return t such that ``x <= t`` equals ``bin number <= bin``; +inf for a column's last bin, 0 for bin -1."""
+        """Return thresholds t for which ``x <= t`` equals ``bin number <= bin``; +inf for last bins, 0 for bin -1."""
         split = bin >= 0
         at = self.offset[np.where(split, feature, 0)] + bin
         has_edge = split & (at < self.offset[np.where(split, feature, 0) + 1])
@@ -104,8 +105,6 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class Binned:
-    """A table in bins."""
-
     bins: Bins
     codes: Codes
 
@@ -129,7 +128,7 @@ class Binned:
 
 
 def most_bins(max_bins: int | Literal["auto"], n_rows: float = inf, n_columns: int = 0) -> int:
-    """Return the most bins of a column; "auto": 255, and a third of the rows, at least 40, of wide tables."""
+    """Return the most bins of a column; "auto": 255, or rows / 3 within 40 and 255 if there are as many columns."""
     if max_bins != "auto":
         return max_bins
     return MOST_AUTO_BINS if n_columns < n_rows else int(min(MOST_AUTO_BINS, max(LEAST_AUTO_BINS, n_rows // 3)))
@@ -140,7 +139,6 @@ def column_codes(codes: Codes, j: int) -> NDArray[np.uint8] | NDArray[np.uint16]
 
 
 def check_category_counts(table: TableSchema, max_bins: int) -> None:
-    """Raise if a column of a table has more than `max_bins` categories."""
     for j in np.flatnonzero(table.n_categories > max_bins).tolist():
         raise ValueError(
             f"column {table.column(j)!r} has {table.n_categories[j]} categories, more than max_bins={max_bins}; "

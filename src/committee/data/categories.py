@@ -97,7 +97,6 @@ class UnknownCategoryError(ValueError):
 
 
 def reject_unknown(values: Any, missing: NDArray[np.bool_], codes: NDArray[np.float64], name: str) -> None:
-    """Raise for a value that is neither missing nor has a code, with column, row and value."""
     unknown = np.flatnonzero(np.isnan(codes) & ~missing)
     if unknown.size:
         row = int(unknown[0])
@@ -108,7 +107,7 @@ def reject_unknown(values: Any, missing: NDArray[np.bool_], codes: NDArray[np.fl
 def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]:
     """Return the sorted distinct values of a column ``(n,)`` of numbers or booleans, without NaN.
 
-    Infinity and numbers from 2**53 are refused: two of them may be one float64, and would become one category.
+    Infinity and sizes from 2**53 are refused: two such integers may be one float64, and would become one category.
     """
     wide = values.astype(np.float64)
     reject_infinity(wide, name)
@@ -144,7 +143,6 @@ def encode_numbers(values: NDArray[Any], categories: Sequence[Category], name: s
 
 
 def reject_infinity(values: NDArray[np.float64], name: str) -> None:
-    """Raise if a column holds infinity, with the column and the first such row."""
     rows = np.flatnonzero(np.isinf(values))
     if rows.size:
         raise ValueError(infinity_message(name, int(rows[0])))

@@ -80,7 +80,7 @@ def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
 def check_draws(weights: NDArray[np.uint32] | None, of_tree: int, of_node: int) -> None:
     """Raise ValueError if columns have weights but are not drawn.
 
-    `of_tree` and `of_node` are the numbers of columns that a tree and a node draw; 0 without a draw.
+    `of_tree` and `of_node` are the numbers of columns that a tree and a node draw; without a draw 0, or for trees all.
     """
     if weights is not None and not of_node and of_tree in (0, len(weights)):
         raise ValueError(

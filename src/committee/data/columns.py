@@ -210,7 +210,7 @@ def in_declared_order(found: tuple[Category, ...], order: tuple[Any, ...] | None
 
 
 def _order_of_arrow(series: nw.Series[Any]) -> tuple[Any, ...] | None:
-    # narwhals does not expose it
+    # narwhals does not expose the order
     if not series.implementation.is_pyarrow():
         return None
     cells = series.to_native()
@@ -454,7 +454,6 @@ def categorical_mask(
 
 
 def reject_duplicates(names: Iterable[str]) -> None:
-    """Raise if a name occurs twice."""
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise ValueError(f"column name {twice!r} occurs more than once; rename or drop one")

@@ -44,7 +44,7 @@ TIME_FORMATS = (
     "%Y-%m-%d %H:%M:%S%.f%#z",
     *_CLOCK,
 )
-"""Formats of text in the notation of strftime; years have four digits."""
+"""Formats of text in the notation of polars' ``strptime``; years have four digits."""
 KNOWN_TIME_FORMATS = frozenset({*TIME_FORMATS, DURATION_FORMAT})  # formats of columns whose numbers are seconds
 
 SECONDS_PER_DAY = 86_400.0
@@ -56,14 +56,14 @@ _SWAPPED = dict(zip((*_DAY_FIRST, *_MONTH_FIRST), (*_MONTH_FIRST, *_DAY_FIRST), 
 
 
 def day_month_order(form: str) -> str | None:
-    """Return ``"day-first"`` or ``"month-first"`` for a format that has day and month as numbers, else None."""
+    """Return ``"day-first"`` or ``"month-first"`` for formats such as ``%d/%m/%Y`` and ``%m-%d-%Y``, else None."""
     if form.startswith(_DAY_FIRST):
         return "day-first"
     return "month-first" if form.startswith(_MONTH_FIRST) else None
 
 
 def swap_day_month(form: str) -> str | None:
-    """Return a format with day and month exchanged, None if there is none."""
+    """Return a format with day and month exchanged, None for a format that has no `day_month_order`."""
     return next((form.replace(one, other) for one, other in _SWAPPED.items() if form.startswith(one)), None)
 
 
@@ -75,7 +75,7 @@ def allowed_formats(order: str | None) -> tuple[str, ...]:
 
 
 def parse_seconds(texts: pl.Series, form: str) -> pl.Series:
-    """Parse text as seconds; null if it is not of this format."""
+    """Parse text as seconds; null for text of another format and for years before 1000."""
     import polars as pl
 
     if form in _CLOCK:
@@ -129,7 +129,7 @@ def ticks_as_seconds(ticks: NDArray[np.int64], unit: Any) -> F64:
 def infer_time_format(column: pl.Series, order: str | None = None) -> tuple[str | None, bool]:
     """Return the format of a column of dates or times, None if there is none, and whether day and month are certain.
 
-    Days that could also be months are taken for days, unless an `order` is given.
+    If each cell could have the day or the month first, the day is taken to be first, unless an `order` is given.
     """
     import polars as pl
 
@@ -188,7 +188,7 @@ def is_whole_days(form: str) -> bool:
 
 
 def format_seconds(seconds: float, form: str) -> str:
-    """Return the date or time of a column of this format as ISO 8601, a duration in its largest unit.
+    """Return the date or time of a column of this format as ISO 8601, or a duration by `format_duration`.
 
     In a format of whole days, a moment within a day (such as a threshold) is that day. A number beyond the calendar
     stays in seconds.

@@ -31,14 +31,14 @@ _CELLS = 2**15  # cells of a design matrix that are computed at a time, within a
 class Design:
     """Columns of a linear model, made from those of the encoded matrix.
 
-    A numeric column stays. A column of two categories gives one indicator column (of the second), one of k > 2
-    categories k of them, all 0 if missing. An indicator of missing values follows if training had any.
+    A numeric column stays. A column of two categories gives one indicator column (of the second), one of any other
+    number k of categories k of them, all 0 if missing. An indicator of missing values follows if training had any.
     """
 
     source: NDArray[np.int32]  # (q,): column of the encoded matrix that each design column is made from
     category: NDArray[np.int32]
     """``(q,)``: category code of an indicator column, -1 for the number itself, -2 for "is missing"."""
-    fill: F64  # (p,): training means, which replace missing numbers
+    fill: F64  # (p,): weighted training means, which replace missing numbers
 
     @classmethod
     def of_table(cls, X: F64, weights: F64, table: TableSchema, room: Room = np.empty) -> Design:

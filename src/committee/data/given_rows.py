@@ -48,5 +48,4 @@ class GivenRows:
 
 
 def encoded_cells(rows: Matrix | GivenRows) -> Matrix:
-    """Encoded matrix of rows that may be given as a table too."""
     return rows.cells if isinstance(rows, GivenRows) else rows

@@ -18,7 +18,6 @@ _NAME = re.compile(
 
 
 def is_named_like_an_identifier(name: str) -> bool:
-    """Return whether a column has the name of an identifier, such as pandas' name of row numbers."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
     return not name or name.startswith("Unnamed: ") or _NAME.search(words) is not None
 

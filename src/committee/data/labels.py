@@ -95,7 +95,7 @@ def all_integers(values: NDArray[Any]) -> bool:
 
 
 def label_vector(y: ArrayLike | CodedText | None) -> Labels:
-    """Return class labels as a vector ``(n,)`` of integers, booleans or text; raise for numbers to predict."""
+    """Return class labels as a vector ``(n,)`` of whole numbers, booleans or text; raise for numbers to predict."""
     if y is None:
         raise ValueError("A classifier requires y to be passed, but the target y is None; give each row's class.")
     if (q := n_columns(y)) > 1:
@@ -119,7 +119,7 @@ def label_vector(y: ArrayLike | CodedText | None) -> Labels:
 
 
 def refuse_identifier(n_classes: int, n_rows: float, what: str) -> None:
-    """Raise if the classes are identifiers of the rows: more than `MOST_FEW_CLASSES`, and less than two rows each.
+    """Raise if the classes are identifiers of the rows: more than `MOST_FEW_CLASSES`, and more than rows / 2.
 
     >>> refuse_identifier(200, 400, "y")
     """

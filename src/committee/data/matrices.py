@@ -123,12 +123,10 @@ def is_sparse(X: Any) -> bool:
 
 
 def as_sparse_matrix(X: Any) -> SparseMatrix:
-    """Read a sparse table; see `SparseMatrix.read`."""
     return X if isinstance(X, SparseMatrix) else SparseMatrix.read(X)
 
 
 def reject_sparse(X: Any, who: str) -> None:
-    """Raise for a sparse table; the message names the learner that needs a dense one."""
     if is_sparse(X):
         kind = "table" if isinstance(X, SparseMatrix) else type(X).__name__
         raise TypeError(f"X is a sparse {kind}, which {who} does not take; {REMEDY}")

@@ -1,4 +1,4 @@
-"""Offsets: scores that a model adds to, such as the logarithm of an exposure, or the scores of another model."""
+"""Offsets: scores to which those of a model are added, such as logarithms of exposures or another model's scores."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ MAX_THREADS = 256  # bound on what a very large n_jobs starts
 POLL_SECONDS = 0.1  # between two checks for an interrupt while another thread works
 
 STOPPING_SECONDS = 0.3
-"""Kernels check for an interrupt every 0.05 s. An estimator of the user may take longer, and is not waited for."""
+"""Longest wait for running work after an interrupt, for which kernels check every 0.05 s."""
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -96,7 +96,6 @@ def members_from_executor(executor: MemberExecutor | None) -> Iterator[None]:
 
 
 def member_executor() -> MemberExecutor | None:
-    """Return the executor in force, `None` if members are trained in this process."""
     return _executor.get()
 
 

@@ -47,7 +47,7 @@ class WeightedRows:
     weights: NDArray[np.float64]
     uniform: bool  # whether no weights are given, so that all are 1
     levels: HighCardinality | None  # high-cardinality columns of `X`, whose categories become numbers
-    offset: NDArray[np.float64] | None  # scores that a model adds to, ``(n,)`` or ``(n, D)``
+    offset: NDArray[np.float64] | None  # scores to which the model's are added, ``(n,)`` or ``(n, D)``
     response: NumberTarget | None  # target of `target_statistics` if offsets vary, else None
     group: NDArray[np.intp] | None  # number of the group of each row, ``(n,)``, which is held out as a whole
     categorical: Mask | None  # columns with categories, (p,); draws of rows do not depend on category names

@@ -225,7 +225,7 @@ class TableSchema:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Names of the columns of text that derived columns replace (`TextColumns`)."""
+        """Names of the columns of text that have derived columns (`TextColumns`)."""
         return ()
 
     def by_part(self, shares: F64, axis: int = 0) -> F64:

@@ -128,7 +128,7 @@ class SeveralTargets(NumberTarget):
 class Sums:
     """Sums of a target over the rows of each cell, ``(C,)``."""
 
-    weight: F64  # they add up to the number of distinct rows
+    weight: F64  # scaled such that all rows of the table together have the number of distinct rows
     total: F64
     square: F64
     standard_errors: float = 0.0

@@ -91,9 +91,10 @@ def part_columns(seconds: F64, parts: Iterable[DatePart], *, cyclic: bool) -> F6
 class DateEncoder(ColumnEncoder):
     """Encode columns of dates as seconds since 1970, month, weekday and hour.
 
-    Of each column the parts that vary in training are kept. Months are counted from 1 with the elapsed share of the
-    month (1.5 is mid-January), weekdays from Monday (1) to Sunday (7), hours from 0 with minutes as fractions. Dates
-    with a time zone are converted to UTC. Missing dates are NaN.
+    Of each column the parts that vary in training are kept, without weekdays if all dates have the same day of the
+    month. Months are counted from 1 with the elapsed share of the month (1.5 is mid-January), weekdays from Monday (1)
+    to Sunday (7), hours from 0 with minutes as fractions. Dates with a time zone are converted to UTC. Missing dates
+    are NaN.
 
     `CommitteeClassifier` and `CommitteeRegressor` add these parts by themselves (``derived_columns``).
 

@@ -105,7 +105,7 @@ _KINDS: dict[str, type[DateColumns] | type[TextColumns]] = {"dates": DateColumns
 
 @dataclass(frozen=True)
 class DerivedTable(TableSchema):
-    """Schema whose matrix lacks columns of the table, and has further ones computed from those of the table.
+    """Schema whose matrix may lack columns of the table, and has further ones computed from those of the table.
 
     Names, categories and formats are those of the matrix: the columns of the table without `left_out`, and then the
     derived ones. `given` is the schema of the table itself.
@@ -217,10 +217,10 @@ def learn_table(
 ) -> TableSchema:
     """Learn the schema of a training table, with derived columns that vary among the rows with weight.
 
-    A column of text has components if it has at least `FEWEST_TEXTS` different values which resemble each other, is of
-    no categorical type and not named as categorical. It also remains categorical if it has at least two rows per value
-    on average. Columns that only identify the rows are left out of the matrix, with a warning, unless `keep` is True or
-    names them.
+    A column of text has components if it has at least `FEWEST_TEXTS` different values which resemble each other, most
+    of them with letters, is of no categorical type and not named as categorical. It also remains categorical if it has
+    at least two rows per value on average. Columns that only identify the rows are left out of the matrix, with a
+    warning, unless `keep` is True or names them, they are named as categorical, or there are no others.
     """
     given = TableSchema.learn(X, categorical_features)
     if not is_frame(X) or (derived is None and keep is True):

@@ -95,7 +95,8 @@ class TextTerms:
     def resemblance(self, texts: Iterable[str]) -> float:
         """Return the median over different texts of the cosine with the most similar other one, within [0, 1].
 
-        Sentences and structured names have 0.2 or more, random codes less.
+        The cosine is the mean of those by words and by runs of letters, of at most `COMPARED_TEXTS` texts. Sentences
+        and structured names have 0.2 or more, random codes less.
         """
         distinct = sorted(set(texts))
         counts = self._counts(distinct[:: -(-len(distinct) // COMPARED_TEXTS) or 1])
@@ -196,7 +197,7 @@ class TextEncoder(ColumnEncoder):
     Attributes
     ----------
     terms_ : list of TextTerms or None
-        Terms and components of each column, None for a column with fewer than two terms.
+        Terms and components of each column, None for a column with fewer than two different texts or two terms.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array (p,)

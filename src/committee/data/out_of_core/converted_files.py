@@ -52,7 +52,7 @@ class CheckedFiles(DerivedFiles):
     """Files whose rows are checked: infinity is an error, and rows without a target are left out."""
 
     decides_text: ClassVar[bool] = True
-    """Whether columns of text are so on purpose, as the formats of all columns are known."""
+    """True: learners accept text that looks like numbers, as a reader of files has decided on all columns."""
 
     target: str | None = None  # None leaves all rows in
     left_out: list[int] = field(default_factory=list)

@@ -375,7 +375,7 @@ def columns_as_text(source: TableSource, names: Sequence[str]) -> TableSource:
 
 
 class RawCellReader:
-    """Reads unchanged columns of files beside a pass over the same files: text of text files, other types otherwise."""
+    """Reader of unchanged columns in step with a pass over the same files: text files as text, Parquet as typed."""
 
     def __init__(self, source: TableSource, names: Sequence[str]) -> None:
         self._names = list(names)

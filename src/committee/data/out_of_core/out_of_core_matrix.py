@@ -140,7 +140,7 @@ class OutOfCoreMatrix:
         return codes
 
     def row_digests(self, columns: NDArray[np.uint64], n_threads: int) -> NDArray[np.uint64]:
-        """Return digests of the rows by numbers of the `columns` ``(p,)``, those of an earlier pass if it had any."""
+        """Return digests ``(n,)`` of the rows by keys of the `columns` ``(p,)``, from an earlier pass if possible."""
         known, self._digests = self._digests, None
         if known is not None and np.array_equal(columns, _places(self.table.n_features)):
             return np.ascontiguousarray(known[:, 0])
@@ -193,7 +193,7 @@ def _encoded(table: TableSchema, X: Any, n_threads: int) -> F64:
 
 
 class _SampledCells:
-    # of the first pass, which those of a later one must equal
+    # sampled cells of the first pass, which must be the same in later ones
     def __init__(self, training: TrainingPieces) -> None:
         sample = training.summary.sample
         assert sample is not None

@@ -106,7 +106,7 @@ def scan(
     source : path, array, lazy frame, Dask collection or iterable
         A file, a folder or a pattern such as ``"big/*.parquet"`` of Parquet or CSV files, or a list of such; an array,
         also memory-mapped; a polars LazyFrame; a Dask dataframe or array; or an object that yields the same pieces at
-        each iteration: X, (X, y) or (X, y, weight), each a frame or an array.
+        each iteration: X, (X, y) or (X, y, weight), with X a frame or an array.
     columns : sequence of str, default=None
         Feature columns; None: all that are neither labels nor weights.
     memory_limit : int or str, default=None
@@ -147,7 +147,6 @@ def scan(
 
 
 def as_pieces(X: Any) -> Pieces:
-    """Return an out-of-core table as `Pieces`."""
     return X if isinstance(X, Pieces) else scan(X)
 
 

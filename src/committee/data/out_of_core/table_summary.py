@@ -79,7 +79,7 @@ class ColumnSummary:
         return cls(name, "number", categorical, False, None, frozenset(found), False, np.empty(0))
 
     def with_numbers(self, values: F64, most: int) -> ColumnSummary:
-        """Add numbers; `values` becomes None beyond `most` distinct ones."""
+        """Add numbers; those of the summary become None beyond `most` distinct ones."""
         present = not values.size or not np.isnan(values[0]) or not np.isnan(values).all()
         kind = self.kind if present or self.kind in ("boolean", "text") else None
         known = None if self.values is None else _core.distinct_values(self.values, values, most)

@@ -31,7 +31,7 @@ class TrainingPieces(OutOfCoreTable):
 
     pieces: Pieces
     summary: TableSummary
-    counted: Mask | None  # rows with weight in the first pass, None for all
+    counted: Mask | None  # rows with weight, which `summary` describes; None for all
     n_rows: int
     example: Any  # one row
     y: Any

@@ -91,7 +91,6 @@ def find_number_formats(columns: Sequence[pl.Series], decimal: str | None, separ
 
 
 def grouping_points_note(names: Sequence[str]) -> str:
-    """Return a note on columns whose points separate thousands."""
     return f"points between thousands, as the file has decimal commas: {quoted(names)}"
 
 

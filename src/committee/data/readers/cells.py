@@ -104,7 +104,6 @@ def strip_cells(frame: pl.DataFrame, but: Container[str] = ()) -> tuple[pl.DataF
 
 
 def blanks_note(found: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a note on columns that had blanks around cells, with a cell of each."""
     shown = ", ".join(f"{name!r} (such as {cell!r})" for name, cell in found.items())
     return (f"blanks around cells are left out: {shown}",) if shown else ()
 
@@ -125,7 +124,6 @@ def strip_to_levels(frame: pl.DataFrame, levels: Mapping[str, Sequence[str]]) ->
 
 
 def missing_marks_note(name: str, marks: Mapping[str, int], *, learned: bool = False) -> str:
-    """Return a note on marks that were read as missing values in a column of numbers."""
     n = sum(marks.values())
     frequent = sorted(marks.items(), key=lambda each: (-each[1], each[0]))[:5]
     shown = ", ".join(f"{mark!r} {'once' if k == 1 else f'{k:,} times'}" for mark, k in frequent)
@@ -188,7 +186,7 @@ def parse_plain_numbers(texts: pl.Series) -> pl.Series:
 
 
 def infer_plain_numbers(column: pl.Series) -> pl.Series | None:
-    """Return a column of text as numbers, integers if all cells are; None if a cell is no number."""
+    """Return a column of text as numbers, integers if all cells are; None if a cell is no number or all are missing."""
     import polars as pl
 
     present = column.set(column.is_in(MISSING).fill_null(False), None)
@@ -202,7 +200,7 @@ def infer_plain_numbers(column: pl.Series) -> pl.Series | None:
 
 
 def with_flags(frame: pl.DataFrame, but: Container[str] = ()) -> pl.DataFrame:
-    """Make columns of text boolean if all their cells, stripped of blanks, are true or false."""
+    """Make columns of text boolean if all present cells, stripped of blanks, are true or false in lower case."""
     flags = {"true": True, "false": False, **dict.fromkeys(MISSING)}
     changed = []
     for column in text_columns(frame, but):
@@ -273,7 +271,7 @@ def _without_sign(stripped: pl.Series, sign: str) -> pl.Series:
 
 
 def cell_sign(cell: str) -> str | None:
-    """Return the sign of a number, ``""`` without one; None for text that does not begin as a number."""
+    """Return the currency or percent sign of a number, ``""`` without; None for text that begins unlike a number."""
     cell = cell.strip()
     for pattern, replacement in _NEGATIVES:
         cell = re.sub(pattern, replacement, cell)

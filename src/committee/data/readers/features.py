@@ -155,7 +155,7 @@ def nearly_numeric_columns(frame: pl.DataFrame) -> list[NearlyNumeric]:
 
 
 def are_numbers(texts: pl.Series) -> pl.Series:
-    """Return a mask of the texts that are numbers in any format."""
+    """Return a mask of the texts that are numbers, plain or with separators and a sign of the first three texts."""
     signs = {"", *(cell_sign(cell) or "" for cell in texts.drop_nulls().head(3))}
     found = parse_plain_numbers(texts).is_not_null()
     for form in (with_sign(base, sign) for sign in signs for base in (COMMA, THOUSANDS)):

@@ -138,7 +138,6 @@ def check_utf_8_path(path: Path) -> Path:
 
 
 def table_file(path: str | os.PathLike[str]) -> TableFile:
-    """Find the kind and packing of a file."""
     file = Path(path)
     if not file.exists():
         check_ending(file)

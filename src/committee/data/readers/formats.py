@@ -296,7 +296,6 @@ def stripped_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def stripped_names_note(written: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on column names that had blanks around them."""
     changed = [own for own, name in zip(written, names, strict=True) if own != name and name]
     return (f"blanks around column names are left out: {quoted(changed)}",) if changed else ()
 
@@ -441,7 +440,6 @@ def drop_nameless(file: TableFile, frame: pl.DataFrame) -> tuple[pl.DataFrame, t
 
 
 def empty_columns_note(n: int, file: TableFile) -> str:
-    """Return a note on columns without a name and without cells."""
     return f"{'1 column' if n == 1 else f'{n} columns'} of {file} with neither name nor cells left out"
 
 

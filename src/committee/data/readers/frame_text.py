@@ -29,7 +29,7 @@ _FEW = 8  # values that rule out most columns of text without a parser
 
 
 def numbers_or_dates(texts: Sequence[str]) -> Literal["numbers", "dates or times"] | None:
-    """Return the kind as which the readers of files read a column with these different texts; None if they are text.
+    """Return the kind that readers of files give a column with these different texts; None if it stays text.
 
     Without polars plain numbers alone are recognised.
     """

@@ -95,11 +95,10 @@ class LearnedColumns:
         )
 
     def file_format(self, form: FileFormat) -> FileFormat:
-        """Return a format of files with the marks for missing cells of the training added, and its lack of names."""
+        """Add the training's marks for missing cells, and detect the header if columns are ``column_1``, ..."""
         numbered = bool(self.used) and all(re.fullmatch(r"column_\d+", name) for name in self.used)
         header = None if numbered and form.header else form.header
         return replace(form, missing=tuple(dict.fromkeys([*form.missing, *self.missing])), header=header)
 
     def strip(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Strip blanks around cells of text."""
         return strip_cells(frame)[0] if self.levels is None else strip_to_levels(frame, self.levels)

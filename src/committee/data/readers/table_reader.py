@@ -212,7 +212,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         Returns
         -------
         polars.DataFrame (n, q)
-            Columns named by `get_feature_names_out`: numbers, booleans, text, categories, and dates in UTC.
+            Columns named by `get_feature_names_out`: numbers, booleans, text (categories, too), and dates in UTC.
 
         Raises
         ------

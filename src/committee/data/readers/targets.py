@@ -25,13 +25,11 @@ def drop_unlabelled(frame: pl.DataFrame, target: str, *, strict: bool) -> tuple[
 
 
 def unlabelled_note(target: str, n_missing: int, n: int, first: int) -> str:
-    """Return a note on rows that are left out because they have no target."""
     rows = "1 row" if n_missing == 1 else f"{n_missing:,} rows"
     return f"{rows} of {n:,} without target {target!r} left out, the first row {first:,}; --strict refuses them"
 
 
 def case_notes(target: str, y: NDArray[Any]) -> tuple[str, ...]:
-    """Return a note on classes that differ by case alone."""
     if y.dtype.kind != "U":
         return ()
     same: dict[str, list[str]] = {}
