@@ -27,7 +27,7 @@ class PacBayesKl:
     c: float  # upper bound on kl
     rows: float  # n
     divergence: float  # KL(q' || pi)
-    unknown: float  # share of q on losses without rows, which are left out of both sums and count as 1
+    unknown: float  # share of q on losses without rows, left out of both sums: 1 for `above`, 0 for `below`
 
     @classmethod
     def of(

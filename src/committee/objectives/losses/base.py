@@ -17,7 +17,7 @@ from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link
 
 Numbers: TypeAlias = NDArray[np.float64]
-Targets: TypeAlias = NDArray[Any]  # float64, or the numbers of classes
+Targets: TypeAlias = NDArray[Any]  # float64, or class numbers
 KernelName: TypeAlias = Literal["logistic", "softmax", "squared"]
 
 SMALLEST_HESSIAN = 1e-16
@@ -143,7 +143,7 @@ class Loss(NamedParameters, ABC):
         w : float64 array (n,), default=None
             Row weights, >= 0, not all zero; None means 1.
         n_scores : int, default=None
-            Number of scores of a row (`n_scores`). None: inferred from the largest class number in `y`.
+            Number of scores of a row (`n_scores`). None: 1, or for losses of classes by the largest number in `y`.
 
         Returns
         -------

@@ -306,7 +306,7 @@ class Tweedie(_LogLinked):
     Parameters
     ----------
     power : float, default=1.5
-        p, with 1 < p < 2; near 1 many small amounts, near 2 few large ones.
+        p, with 1 < p < 2; near 1 the variance grows as the mean, near 2 as its square.
 
     Examples
     --------

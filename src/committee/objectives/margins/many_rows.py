@@ -19,7 +19,7 @@ MANY_ROWS = 2000
 LITTLE = 1e-10
 """Edge of a voter that counts as none."""
 SMALL_EDGE = 1e-3
-"""Edge below zero from which `balanced` brings an edge to zero; smaller ones stay."""
+"""`balanced` brings edges above minus this to zero; lower ones stay below."""
 
 
 class ManyRows:
@@ -69,7 +69,7 @@ class ManyRows:
 
 
 def distinct_lines(S: I8) -> tuple[Index, Index]:
-    """Return the number of a row for each combination of votes, and that of each row's combination.
+    """Return a row of each distinct combination of votes, and the index of every row's combination among these.
 
     Rows of more than 64 voters, hardly any of which have the same votes, are all returned.
     """
@@ -93,7 +93,7 @@ def opposite_voters(S: NDArray[Any]) -> tuple[int, int] | None:
 
 
 def balanced(lines: MarginMatrix, cap: F64, u: F64) -> F64:
-    """Return row weights near `u` by which voters with an edge near zero or above it have none.
+    """Return row weights near `u` for which voters with an edge near zero or above it have the edge zero.
 
     Without such weights within their caps `u` itself is returned.
     """

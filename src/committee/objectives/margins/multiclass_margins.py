@@ -27,7 +27,7 @@ MOST_CELLS = 1 << 26  # most float32 votes for the interior-point method; of a l
 
 ROWS_AT_FIRST = 2  # rows of the first program for each voter, those nearest to the threshold
 
-ROWS_AT_ONCE = 1  # most rows that a round adds for each voter
+ROWS_AT_ONCE = 1  # most rows that a round adds for each voter, unless the program has more rows already
 
 
 class _HeldLines:

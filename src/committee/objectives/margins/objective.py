@@ -22,13 +22,12 @@ class Reweighting:
     before: float  # the objective at the ensemble's own weights
     status: str  # solver status, such as "Optimal"
     n_rows_used: int  # margin constraints in the last program; the optimum satisfies all others too
-    rounds: int = 1  # programs solved, each with more constraints than the last
+    rounds: int = 1  # programs solved, or descent steps or tangents of an objective without programs
     # by how much `value` can fall short of the best, where the solver proves a bound; NaN where none does
     gap: float = float("nan")
 
     @classmethod
     def of(cls, solved: LinearSolution, value: float, before: float) -> Reweighting:
-        """Record of a linear program's solution."""
         gap = max(0.0, solved.bound - value)
         return cls(solved.weights, value, before, solved.status, solved.n_rows_used, solved.rounds, gap)
 
@@ -54,7 +53,6 @@ def check_share(name: str, value: float) -> None:
 
 
 def check_tolerance(tol: float) -> None:
-    """Raise a ValueError if `tol` is not positive."""
     if not (is_number(tol) and tol > 0.0):
         raise ValueError(f"tol={tol!r} must be positive; HiGHS itself is exact to 1e-9.")
 

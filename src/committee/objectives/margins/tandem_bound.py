@@ -25,7 +25,7 @@ class Tandem(Objective):
         4 sup{p : kl(e(w), p) <= (2 KL(w || 1/T) + ln(2 sqrt n / delta)) / n},    e(w) = sum_{t,u} w_t w_u E^[l_t l_u],
 
     with l the losses of two voters on a row that neither was trained on and n the number of such rows, or its harmonic
-    mean over pairs (`committee.bounds.tandem`). All voters keep some weight, as the divergence requires it.
+    mean over pairs (`committee.bounds.tandem`). All voters keep some weight, as the slope of KL is infinite at 0.
     """
 
     name: ClassVar[str] = "tandem"
@@ -86,7 +86,7 @@ def least_tandem_bound(
     The largest p with kl(e, p) <= c is concave in (e, c), so nowhere above its tangent. Each round lowers the tangent,
     e(rho) + 2 KL(rho || pi) / (n ln(p (1 - e) / (e (1 - p)))) but for a factor, by at most `max_steps`
     exponentiated-gradient steps. Rounds end after `max_rounds`, or when the bound decreases by less than `tol`. They
-    start at uniform weights. Of these, the `own` weights and those after each round, the least bound is returned.
+    start at uniform weights. Of these, the `own` weights and those after each round, those of least bound are returned.
     """
     T = len(own)
     both = np.where(pairs.rows > 0.0, pairs.tandem, 1.0)  # pairs without rows count as the worst

@@ -36,7 +36,6 @@ class SoftMarginSolution:
 
     @property
     def gap(self) -> float:
-        """Duality gap, ``bound - value``."""
         return self.bound - self.value
 
 
