@@ -1,4 +1,4 @@
-"""The loop of all boosters: rounds until there are enough, or another would change nothing."""
+"""Loop over boosting rounds, and the base of the boosters with early stopping."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class BoostingRun(ABC):
 def run_rounds(
     run: BoostingRun, most: int, tasks: FitTasks, fitted: Fitted, followed: Sequence[EarlyStopping] = ()
 ) -> None:
-    """Run up to `most` rounds, each a task of callbacks, until a callback or early stopping ends them."""
+    """Run rounds, each a task of callbacks, until there are `most`, none is left, or a callback or `followed` stops."""
     for each in followed:
         each.follow(run.n_rounds)  # a warm start has some
     while run.n_rounds < most and run.has_next():
@@ -150,7 +150,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     def _held_out_rows(
         self, rows: Any, validation: ValidationSet, random: np.random.RandomState, tasks: FitTasks
     ) -> tuple[Any, Any]:
-        """Training rows and held-out ones; None if there are none."""
+        """Return the training rows, and the held-out rows or None."""
         if not validation:
             return self._hold_out(rows, random) if self._stops_early(rows) else (rows, None)
         held_out = self._validation_rows(*validation.columns, tasks.y, tasks.given_weight)
@@ -187,7 +187,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         Raises
         ------
         ValueError
-            If the fit had neither held-out rows nor `return_train_score`.
+            If the fit had neither held-out rows nor `return_train_score`, or one class only.
         """
         check_is_fitted(self)
         curves_of_rows = getattr(self, "evals_result_", None)  # absent after a fit to one class, and in older files
@@ -206,7 +206,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
 
     @property
     def _scores_trials(self) -> bool:
-        """Whether trials hold rows out, which `scoring` scores."""
+        """Whether trials of the learning rate hold rows out, which `scoring` scores."""
         return False
 
     @property
@@ -221,7 +221,6 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         return generator
 
     def _hold_out(self, rows: Any, random: np.random.RandomState) -> tuple[Any, Any]:
-        """Training rows and held-out ones; None if there are too few to hold out some."""
         from committee.learners.base.early_stopping import train_validation_split  # few fits hold rows out
 
         rows, held_out = train_validation_split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
@@ -245,7 +244,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     def _early_stopping(self, run: Any, held_out: Any) -> EarlyStopping: ...
 
     def _after_stopping(self, run: Any, held_out: Any, n_rounds: int) -> None:
-        """Refit the kept rounds on all rows, held-out ones included; by default they stay unchanged."""
+        """Refit the `n_rounds` kept rounds on all rows, held-out ones included, or leave them unchanged (default)."""
 
     def _held_out_votes(self, run: Any, held_out: Any) -> HeldOutVotes:
         scoring = getattr(self, "scoring", None)
@@ -253,7 +252,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
 
     @abstractmethod
     def _fitted(self, run: Any, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
-        """Fitted attributes after the first `n_rounds` rounds; `losses` of held-out rows are those of all rounds."""
+        """Return the fitted attributes of the first `n_rounds` rounds; `losses` are held-out ones of all rounds."""
 
     def _from_file(self) -> None:
         super()._from_file()

@@ -33,7 +33,7 @@ ENOUGH_ROWS = 100
 
 @dataclass(frozen=True, eq=False)
 class HeldOutEvidence:
-    """Evidence ``(n, K)`` of votes on rows that their voters were not trained on. The rows count as `n_rows`."""
+    """Evidence of votes ``(n, K)`` (`Link.evidence`), class numbers and weights of rows that count as `n_rows`."""
 
     evidence: F64
     labels: NDArray[np.uint16]
@@ -42,7 +42,7 @@ class HeldOutEvidence:
 
     @classmethod
     def of(cls, committee: Committee, tally: F64, total: Any, rows: Rows) -> HeldOutEvidence:
-        """Evidence by the sum of the votes on each row, and the weight of these voters."""
+        """Evidence of the sums of votes `tally` ``(n, K)``; `total` is the voters' weight, one number or ``(n, 1)``."""
         return cls(committee.link.evidence(tally, total), rows.labels, rows.weights, len(rows))
 
     @classmethod
@@ -59,11 +59,11 @@ class HeldOutEvidence:
 
 @with_parameters
 class CalibratedClassifier(BaseClassifier):
-    """Base of the classifiers whose votes are not probabilities unless they are calibrated."""
+    """Base of the classifiers with `calibrate`."""
 
     temperature_: float = fitted(
         """T of the probabilities, by which the evidence of the votes is divided (docs/theory.md); absent if `calibrate`
-        is None or False, or no row could be held out.""",
+        is None or False, there is one class, or no row could be held out.""",
         "float",
     )
 
@@ -75,9 +75,9 @@ class CalibratedClassifier(BaseClassifier):
         """Temperature scaling of the probabilities, with the least log loss on rows that the voters were not trained
         on; predicted classes stay. The rows are those out of bag, or else `X_val` or those held out by early
         stopping, or else rows of up to five folds, each predicted by a fit on the others, until there are 100 of them,
-        which costs 0.8 to 4 further fits. AdaBoost and LPBoost on 400 rows or more: half of the rows, or of a sample,
-        predicted by a fit of fewer rounds on the other half, which costs 0.05 to 0.4 further fits. None, False: the
-        votes as they are.""",
+        which costs 0.8 to 4 further fits. In place of folds AdaBoost and LPBoost on 400 rows or more have half of the
+        rows, or of a sample, predicted by a fit of fewer rounds on the other half, which costs 0.05 to 0.4 further
+        fits. None, False: the votes as they are.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
     )
@@ -172,7 +172,7 @@ class CalibratedClassifier(BaseClassifier):
         return model
 
     def _strength(self, committee: Committee) -> float:
-        """Unit of the scores: the weight of the voters, so that fits on fewer rows are compared by their mean vote."""
+        """Scale of the evidence, which a fit on fewer rows is rescaled to: the total weight of the voters."""
         return committee.total_weight
 
     @property

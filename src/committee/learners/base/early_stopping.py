@@ -34,21 +34,21 @@ Scorer = Callable[..., float]
 
 @dataclass(eq=False)
 class EarlyStopping:
-    """Patience with rounds that improve nothing, and the last round that improved the loss by more than `tol`."""
+    """Losses of held-out rows by round, the best round, and whether patience has run out."""
 
     loss_after: Callable[[int], float]
     """Loss of the held-out rows after t rounds; called once for each t, in order."""
     patience: int | None
     """Rounds without improvement that end the run; None if nothing ends it."""
     first: int = 1
-    """The first t; 0 where the loss before any round counts too."""
+    """Number of rounds at the first recorded loss; 0 if the loss before any round counts too."""
     tol: float = 0.0
     """Improvements of at most this count as none."""
     losses: list[float] = field(default_factory=list)
     _best: int = 0
 
     def follow(self, n_rounds: int) -> bool:
-        """Record the losses up to this round; True if patience has run out."""
+        """Record the losses up to this round; return whether patience has run out."""
         for t in range(self.first + len(self.losses), n_rounds + 1):
             self.losses.append(self.loss_after(t))
             if self.losses[-1] < self.losses[self._best] - self.tol:
@@ -57,14 +57,14 @@ class EarlyStopping:
 
     @property
     def curves(self) -> dict[str, list[float]]:
-        """Loss, or scores by their names, after each round from the first on."""
+        """Number after each round from the first on, by "loss" or by the names of the scorers."""
         scores = self.loss_after.scores if isinstance(self.loss_after, HeldOutScore) else None
         recorded = {"loss": self.losses[1 - self.first :]} if scores is None else scores
         return {name: list(values) for name, values in recorded.items()}
 
     @property
     def best(self) -> int:
-        """Number of rounds up to the best one, at least 1; the first of equally good ones."""
+        """Number of the last round that lowered the loss by more than `tol`, at least 1."""
         return max(1, self._best + self.first)
 
 
@@ -121,7 +121,7 @@ class ValidationSet:
 def train_validation_split(
     rows: R, fraction: float, random: np.random.RandomState, classes: NDArray[Any] | None
 ) -> tuple[R, R]:
-    """Training rows and held-out ones, stratified by class; `classes` are the labels for messages; None for numbers.
+    """Training and held-out rows, stratified by class; `classes` are the labels for messages, None for numbers.
 
     Rows in groups are held out by whole groups, in random order.
     """
@@ -178,11 +178,11 @@ class HeldOutVotes:
     """Weight of the voters after t rounds."""
     link: Link | MeanLink
     names_classes: bool = False
-    """Each voter names a class, so that a row's votes themselves add up to the weight of its voters."""
+    """Whether each voter names a class, so that the votes on a row add up to the weight of its voters."""
 
 
 class HeldOutModel(BaseEstimator, ABC):
-    """A fit after some rounds, which predicts its held-out rows alone."""
+    """Model of the first t rounds of a fit, for scorers; it predicts the held-out rows only."""
 
     def __init__(self, votes: HeldOutVotes, X: Any) -> None:
         self.votes: HeldOutVotes = votes
@@ -197,13 +197,10 @@ class HeldOutModel(BaseEstimator, ABC):
         return self._F
 
     @abstractmethod
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Elected classes, or predicted numbers."""
+    def predict(self, X: Any) -> NDArray[Any]: ...
 
 
 class HeldOutClassifier(ClassifierMixin, HeldOutModel):
-    """A classifier after some rounds."""
-
     def __init__(self, votes: HeldOutVotes, X: Any, classes: NDArray[Any]) -> None:
         super().__init__(votes, X)
         self.classes_ = classes
@@ -228,8 +225,6 @@ class HeldOutClassifier(ClassifierMixin, HeldOutModel):
 
 
 class HeldOutRegressor(RegressorMixin, HeldOutModel):
-    """A regressor after some rounds."""
-
     def predict(self, X: Any) -> F64:
         F = self._tally(X)
         assert isinstance(self.votes.link, MeanLink)
@@ -239,8 +234,7 @@ class HeldOutRegressor(RegressorMixin, HeldOutModel):
 class HeldOutScore:
     """Minus the first score of held-out rows after each round, for `EarlyStopping`; `scores` has all of them.
 
-    The scorers are given the rows' weights unless they are all equal. `classes` are all labels, ``(K,)``; None for
-    numbers.
+    The scorers are given the rows' weights if these have any. `classes` are all labels, ``(K,)``; None for numbers.
     """
 
     def __init__(

@@ -159,7 +159,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         return f"{self._voter_parameter}={voter!r} is trained by a fit of its own, which a checkpoint cannot hold"
 
     def _constant(self, rows: Any) -> dict[str, Any]:
-        """Fitted attributes of a model that needs no training; else empty."""
+        """Fitted attributes of a model that needs no training, as with one class; else empty."""
         return {}
 
     def _check_parameters(self) -> None:
@@ -190,7 +190,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         raise NotImplementedError
 
     def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
-        """Scaled row weights of a fit, times those of classes; None without either."""
+        """Scaled row weights ``(n,)`` times class weights; None if the fit has neither."""
         return None if sample_weight is None or y is None else row_weights(sample_weight, y)
 
     @abstractmethod
@@ -200,7 +200,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     def _encoded(
         self, X: Any, target: Labels, sample_weight: ArrayLike | None
     ) -> tuple[Matrix | OutOfCoreMatrix, Labels, NDArray[np.float64], bool]:
-        # matrix, target and weights of the rows with weight, and whether all weights are equal
+        # matrix, target and weights of the rows with weight, and whether no weights were given
         if is_out_of_core(X):
             from committee.data.out_of_core.training_pass import TrainingPieces
             from committee.learners.base.pieced_rows import encode_pieces
@@ -244,7 +244,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
 
     @property
     def _draws_rows(self) -> bool:
-        """Return whether a fit samples rows by content digests, which are computed during binning."""
+        """Whether a fit samples rows by content digests, which are computed during binning."""
         return False
 
     def _sparse(self, X: Any, *, reset: bool) -> SparseMatrix:

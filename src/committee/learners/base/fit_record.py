@@ -1,4 +1,4 @@
-"""Costly results of a fit, in the order in which it needs them; a resumed fit reuses them."""
+"""Record of the costly results of a fit, which a resumed fit reuses."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Column:
 
 @dataclass(eq=False)
 class _Results:
-    """Results of one kind, those of an earlier attempt first, of which `used` have been reused."""
+    """Results of one kind, those of an earlier attempt first; this attempt has needed `used` of them so far."""
 
     known_checks: NDArray[np.uint64] = made_by(default_factory=lambda: np.empty(0, np.uint64))
     known: list[_Column] = made_by(default_factory=list)
@@ -82,7 +82,7 @@ class _Results:
 
 
 class FitRecord:
-    """Costly results of a fit by kind, each with a checksum of its inputs.
+    """Costly results of a fit by kind, each with a checksum of its inputs, or its number.
 
     A fit at a given seed is deterministic: on the same rows it needs the same results in the same order. So a resumed
     fit runs through the same rounds, and reads recorded results instead of computing them. `added` is called after each
@@ -183,7 +183,7 @@ def _column(tensors: Tensors, i: int, n: int) -> _Column:
 def checksum(given: Iterable[Any]) -> int:
     """CRC-32 of arrays, numbers and texts in turn; of long arrays every k-th number.
 
-    Row weights sum to one, so that those of two different rounds differ in nearly all numbers.
+    Normalised row weights of two different rounds differ in nearly all numbers.
     """
     check = 0
     for one in given:
@@ -201,7 +201,7 @@ def checksum(given: Iterable[Any]) -> int:
 
 
 def voters_to_arrays(voters: Forest | ModelForest) -> Parts:
-    """Document of voters, as text with the names of its arrays, and these arrays."""
+    """Arrays of voters: first the JSON text of their document and of the names of the others, as bytes."""
     arrays: Arrays = {}
     document = voters.to_document(Tensors(arrays))
     text = json.dumps({"document": document, "names": list(arrays)})
@@ -288,7 +288,7 @@ class RecordedGradientGrower:
 
 
 def tree_to_arrays(tree: _core.GradientTree) -> tuple[NDArray[Any], ...]:
-    """Arrays of a tree; that of weights is empty where rows have none."""
+    """Arrays of a tree; the last one, of weights, is empty if rows have none."""
     return (*tree.nodes(), tree.value, tree.bounds, np.empty(0) if tree.weight is None else tree.weight)
 
 

@@ -47,15 +47,15 @@ LEAST_PAUSE = 9.0
 SOON = 0.2
 """An interrupted fit writes the file unless the last write took more than these seconds."""
 _IRRELEVANT = frozenset({"n_jobs", "on_interrupt"})
-"""Parameters on which no bit of an uninterrupted fit depends."""
+"""Parameters that do not change the result of an uninterrupted fit."""
 
 
 class FitTasks:
     """One fit as tasks of scikit-learn's callbacks: one for the fit, one for each round or voter, and parts of these.
 
     `begun` is the start of the fit by `time.perf_counter`. `sample_weight` has the weights of all the user's rows,
-    times their class weights once both are checked; None without weights. `y`, `given_weight` and `groups` are the
-    user's own.
+    times their class weights once both are checked; None without weights. `y`, `given_weight` and `groups` are as the
+    user gives them.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class FitTasks:
             self.end_part(fitted)
 
     def each(self, name: str, trained: Iterable[T], fitted: Callable[[list[T]], dict[str, Any]]) -> list[T]:
-        """Collect members as they are trained, each a task, until a callback stops the fit."""
+        """Collect members as they are trained, with a task for each, until a callback stops the fit."""
         gathered: list[T] = []
         for one in trained:
             gathered.append(one)

@@ -230,7 +230,7 @@ class FittedLearner(NamedCalls, ABC):
         shap.Explanation
             Values ``(n, p)`` and base values ``(n,)``, of the second of two classes; of K > 2 classes or several
             numbers ``(n, p, K)`` and ``(n, K)``, with the names of classes, for ``[..., k]``. Also the columns' names,
-            the encoded rows, and the rows as given in ``display_data``.
+            the encoded rows, and in ``display_data`` these with the names of categories.
 
         Raises
         ------
@@ -309,9 +309,9 @@ class FittedLearner(NamedCalls, ABC):
 
     @property
     def estimators_(self) -> list[Committee] | list[RegressionCommittee]:
-        """Committees of one voter each, with its weight: trees of a forest, rounds of boosting, members of a blend.
+        """Committees of one voter each: a tree of a forest, a round of boosting, a fit of a member of a blend.
 
-        Each predicts as its voter alone; ``len(model)`` is their number.
+        Each keeps the voter's weight and the intercept; ``len(model)`` is their number.
         """
         check_is_fitted(self)
         committee: Any = self.committee_
@@ -341,9 +341,9 @@ class FittedLearner(NamedCalls, ABC):
         return self._by_source(self.committee_.feature_importances_, axis=0)
 
     def feature_importances(self, kind: ImportanceKind = "gain") -> NDArray[np.float64]:
-        """Share of each feature in the splits of the voters' trees, ``(p,)``, by the splits' gain, number or rows.
+        """Share of each feature in the splits of the voters' trees, ``(p,)``: `feature_importances_` for "gain".
 
-        See the committee's `feature_importances`. Voters of any kind have "gain", which is `feature_importances_`.
+        See the committee's `feature_importances`. "count" and "cover" need native trees.
         """
         check_is_fitted(self)
         if kind == "gain":

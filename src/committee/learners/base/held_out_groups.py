@@ -29,9 +29,9 @@ class GroupedUnits:
         return cls(group, order, np.bincount(cell, minlength=len(order) * n_classes).reshape(len(order), n_classes))
 
     def held_out(self, share: float) -> Mask | None:
-        """Hold out groups while that brings their number of units closer to a share; each class keeps a unit.
+        """Hold out groups while that brings their number of units closer to a share, or else the smallest possible one.
 
-        None if no group can be held out.
+        Each class keeps a unit. None if no group can be held out.
         """
         sizes, left, held = self.counts.sum(axis=1), self.counts.sum(axis=0), np.zeros(len(self.order), dtype=bool)
         wanted = share * sizes.sum()
@@ -47,7 +47,7 @@ class GroupedUnits:
         return bool((left > self.counts[group])[left > 0].all())
 
     def parts(self, n_parts: int) -> NDArray[np.intp]:
-        """Assign units to parts of whole groups and about equal size; -1 where a part would have all of a class."""
+        """Assign units to parts of whole groups and about equal size; -1 for a group if its part has all of a class."""
         sizes, total = self.counts.sum(axis=1), self.counts.sum(axis=0)
         middle = np.cumsum(sizes[self.order]) - 0.5 * sizes[self.order]
         part = np.empty(len(self.order), dtype=np.intp)

@@ -63,8 +63,6 @@ def _without_booleans(constraint: Any) -> Any:
 
 @dataclass(frozen=True)
 class Parameter:
-    """Declaration of a parameter."""
-
     default: Any
     text: str
     constraints: tuple[Any, ...]
@@ -94,8 +92,6 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Attribute:
-    """Declaration of a fitted attribute."""
-
     text: str
     type_words: str
 
@@ -231,7 +227,7 @@ def _documented(doc: str, parameters: dict[str, Parameter], attributes: dict[str
 
 
 def docstring_entry(head: str, text: str) -> str:
-    """Return a parameter or attribute of a numpydoc section: its name and type, and below its text in lines."""
+    """Entry of a numpydoc section: the line `head` with name and type, and below it the wrapped text."""
     return "\n    ".join([head, *textwrap.wrap(text, 112, break_on_hyphens=False, break_long_words=False)])
 
 

@@ -1,4 +1,4 @@
-"""Parameters of other libraries, with their names here: hints for errors of unknown parameters."""
+"""Parameters of other libraries and their names here, for errors about unknown parameters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("time_budget", "max_runtime_secs", "time_left_for_this_task"), ("time_limit",)),
     **dict.fromkeys(("presets", "preset"), ("effort",)),
 }
-"""Parameter elsewhere: parameters here, of which the first that a learner has is named."""
+"""Names here of a parameter of another library; the hint names the first one that the learner has."""
 
 NOTES = {
     "eval_set": "with its targets as y_val",
@@ -69,13 +69,12 @@ NOTES = {
 """Addition to the hint, by the unknown keyword."""
 
 OFFSETS = {"offset", "offset_val", *(name for name, ours in PEERS.items() if ours == ("offset",))}
-"""Names of offsets here and elsewhere."""
 
 PRINTING = {"verbose", "verbosity", "silent", "verbose_eval", "log_level"}
 
 
 def hint(learner: str, method: str, keyword: str, own: Collection[str], fit: Collection[str]) -> str:
-    """Return the remedy for an unknown keyword of a constructor or of ``fit``; an empty text if there is none.
+    """Return the remedy for an unknown keyword of a constructor or of ``fit``.
 
     `own` are the parameters of the constructor, `fit` those of ``fit``.
     """

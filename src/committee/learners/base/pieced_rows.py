@@ -23,7 +23,7 @@ from committee.files.writing import scratch_folder
 def training_pieces(
     X: Any, y: Any, sample_weight: Any, scratch: ExitStack, categorical_features: Any, max_bins: int
 ) -> TrainingPieces:
-    """Scan training rows in pieces; the context `scratch` owns the folder of what does not fit in memory."""
+    """Scan training rows in pieces; the folder for data beyond the memory limit is removed when `scratch` closes."""
     if isinstance(X, TrainingPieces):
         return X
     pieces = as_pieces(X)
@@ -39,7 +39,7 @@ def training_pieces(
 def encode_pieces(
     X: Any, target: Labels, sample_weight: ArrayLike | None, digests: bool
 ) -> tuple[OutOfCoreMatrix, Labels, F64, bool]:
-    """Matrix, target and weights of scanned rows with weight, and whether all weights are equal."""
+    """Matrix, target and weights of the scanned rows with weight, and whether no weights were given."""
     uniform = sample_weight is None
     weights = np.ones(len(X)) if uniform else np.asarray(sample_weight, dtype=np.float64)
     keep = None if uniform else nonzero_weights(weights)

@@ -1,7 +1,4 @@
-"""Samples and folds of training rows by the rows' contents, not their order.
-
-A row of weight k is sampled as k equal rows are.
-"""
+"""Samples and folds of training rows by the rows' contents, not their order."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ MOST_UNITS = 64
 BLOCK = 2**16
 """Units whose numbers are computed at a time."""
 MOST_PARTS = 4096
-"""Most units in the lower quartile of the weights that `multiples` tries."""
+"""Largest number of common units in the lower quartile of the weights that `multiples` tries."""
 LARGEST_MULTIPLE = 2**30
 """Larger numbers of copies count as this many."""
 
@@ -171,7 +168,7 @@ class RowUnits:
         return GroupedUnits.of(group, labels, np.argsort(_core.row_keys(lowest[:, None], 0, 1), kind="stable"))
 
     def parts(self, n_parts: int, labels: NDArray[np.uint16] | None, group: Index | None = None) -> NDArray[np.intp]:
-        """Assign units to parts of equal size, stratified by the labels of the rows; -1 for classes of fewer units.
+        """Assign units to parts of about equal size, stratified by the labels; -1 in classes of fewer units than parts.
 
         Rows in groups ``(n,)`` are assigned by whole groups; see `GroupedUnits.parts`.
         """
@@ -181,7 +178,7 @@ class RowUnits:
         return np.where(count < n_parts, -1, rank * n_parts // count)
 
     def rows_of(self, units: Mask) -> tuple[NDArray[np.int32], F64 | None]:
-        """Rows with a unit in the mask, ascending, and the weights of all rows then, ``(n,)``; None if equal."""
+        """Rows with a unit in the mask, ascending, and the weight of each row's units there, ``(n,)``, or None."""
         if self.weight is None or self.row is None:
             return _numbers(units), None
         weights: F64 = np.bincount(self.row[units], self.weight[units], self.n_rows).astype(np.float64)
@@ -253,10 +250,10 @@ class Folds:
     """Stratified folds of the copies of rows.
 
     Equal rows are copies of one, and are dealt to as many folds as there are copies: where few different rows are
-    repeated many times, new rows are repetitions too, and test rows may equal training rows. A row of weight k counts
-    as k copies where the weights of a class are multiples of a unit; else each different row is one copy. So neither k
-    copies of every row nor another scale of weights change anything. Rows that were repeated by resampling or by their
-    weights (`are_resampled`) are one copy each, as new rows do not equal them.
+    repeated many times, new rows are repetitions too, and test rows may equal training rows. Where the weights of a
+    class are multiples of a unit, a row of k units counts as k copies; else each different row is one copy. So neither
+    k copies of every row nor another scale of weights change anything. Rows that were repeated by resampling or by
+    their weights (`are_resampled`) are one copy each, as new rows do not equal them.
 
     The order follows from a digest of the row's numeric cells by their values and columns, where a column counts by its
     values, not by its name or position; then from the rank of the target, then from the categories. So rows and columns
@@ -365,7 +362,8 @@ def copied_rows(rows: Rows | TargetRows, n_threads: int) -> Index | None:
     """Number the distinct row that each row equals, ``(n,)``, if rows were repeated or resampled; else None.
 
     Different rows are numbered in the order of their first copies. The rule is that of `Folds`: rows of a class that
-    all come k times, and resampled rows. Fewer than `LEAST_DIFFERENT` different rows may come equally often by chance.
+    all come k times, and resampled rows. Out-of-core rows, and fewer than `LEAST_DIFFERENT` different rows, which may
+    come equally often by chance, give None.
     """
     if isinstance(rows.X, OutOfCoreMatrix):
         return None

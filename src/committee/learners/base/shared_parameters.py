@@ -1,7 +1,4 @@
-"""Parameters that several learners have, and those of their `fit`: each is written once, here.
-
-A learner gives its own default where it differs, and the few words that differ.
-"""
+"""Parameters that several learners and their `fit` have; arguments give defaults and words that differ by learner."""
 
 from __future__ import annotations
 
@@ -346,7 +343,7 @@ class EarlyStoppingParameters:
     n_jobs: int | None = n_jobs()
 
     validation_scores_: F64 | None = fitted(
-        "Scores of the held-out rows after each round, up to the best one; None without `scoring`.",
+        "Scores of the held-out rows after each kept round; None without `scoring` or held-out rows.",
         "float64 array or None",
     )
     evals_result_: dict[str, dict[str, list[float]]] | None = fitted(

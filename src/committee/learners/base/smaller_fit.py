@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 LEAST_ROWS = 400
 """Rows from which half of them are enough for the smaller fit; below, four fifths are."""
 MANY_ROWS, MANY_ROWS_PER_VOTER = 4000, 80
-"""Rows that are drawn from larger tables, half of them for the smaller fit: the larger of both numbers."""
+"""Number of rows drawn from larger tables, half of them for the smaller fit: 4000, or 80 per voter if that is more."""
 SHARE_OF_ROUNDS, LEAST_ROUNDS = 1 / 4, 25
 """Rounds of a fit on half of the rows, as a share of all: at least `LEAST_ROUNDS`, or all of them."""
 EASIER = 0.4
-"""Binary logarithm of the temperature of a fit of hardly any rows and rounds, over that of the whole fit."""
+"""Binary logarithm of the held-out temperature of a fit on hardly any rows and rounds over that of the whole fit."""
 SMALL_OPTIMISM = 0.4
 """Optimism at which both estimates of a temperature count alike, as a binary logarithm."""
 FIRST_COLUMNS = 4
@@ -108,7 +108,7 @@ def _mean_size(evidence: F64, weights: F64) -> float:
 
 
 def temperature_of(fits: Sequence[SmallerFit], share_of_rows: float, share_of_rounds: float) -> float:
-    """Return the temperature of a whole fit from smaller ones with a share of its rows and rounds.
+    """Return the temperature of a whole fit by smaller fits with these shares of its rows and rounds.
 
     Equation: smaller-fit (docs/theory.md).
     """

@@ -1,6 +1,6 @@
-"""The file of a fitted learner: parameters, columns, classes, committee and stored attributes.
+"""Document of a fitted learner in a model file: parameters, columns, classes, committee and stored attributes.
 
-Also scikit-learn's base classes with types: it has none, and below a base of type Any mypy accepts any argument.
+Also scikit-learn's base classes with types, which it lacks: below a base of type Any mypy accepts any argument.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class StoredLearner(Storable, BaseEstimator):
     """Reading and writing of the library's learners."""
 
     first_parameters: ClassVar[tuple[str, ...]] = ()
-    """Parameters that matter first: the first keywords of the signature, and of the documentation."""
+    """Keyword parameters that come first in the signature and the documentation."""
     stored_attributes: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes beyond the committee that a model file has."""
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest",)
-    """Kinds of voters (`committee.files.kinds.VOTERS`) that training makes, to check files; None: any."""
+    """Kinds of voters (`committee.files.kinds.VOTERS`) that a file of the learner may have; None: any."""
     trained_parameters: ClassVar[tuple[str, ...]] = ()
     """Parameters that are trained models, which the file of a fitted learner does not have."""
 
@@ -95,7 +95,7 @@ class StoredLearner(Storable, BaseEstimator):
             raise ValueError(f"{error} {unknown!r}: {self._keyword_hint('__init__', unknown)}") from None
 
     def to_document(self, tensors: Tensors) -> Document:
-        """Write the fitted learner into a model file, without metadata requests and output settings.
+        """Return the document of the fitted learner, without metadata requests and output settings.
 
         Raises
         ------

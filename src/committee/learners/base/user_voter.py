@@ -19,7 +19,7 @@ from committee.learners.base.stored_learner import BaseEstimator
 def voter_template(
     parameter: str, voter: Any, table: TableSchema, *, numbers: bool = False, calibrated: bool = False
 ) -> BaseEstimator:
-    """Copy a user's classifier, or regressor for `numbers`, with the categorical columns of the encoded matrix set.
+    """Clone a user's classifier, or regressor for `numbers`, with `categorical_features` of the encoded matrix set.
 
     The `calibrate` of a classifier is set to None, unless it is a temperature and `calibrated` ones are wanted.
     ``ValueError`` if the estimator is of the other kind, or a column has more categories than it takes.

@@ -21,8 +21,6 @@ R = TypeVar("R", bound=WeightedRows)
 
 
 class WarmStart(CommitteeEstimator):
-    """Base of learners with `warm_start`."""
-
     warm_start: bool
     n_estimators: Any
     random_state: Any
