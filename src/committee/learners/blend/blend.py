@@ -105,13 +105,15 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         "float64 array",
     )
     left_out_: dict[str, str] = fitted(
-        """Candidates that are not members, and why: no weight, no time, memory, an error, or that the fit was
-        interrupted, or stopped by a callback.""",
+        """Candidates that are not members, and why: no weight, no time, memory, size, an error, unsuitable rows, or
+        that the fit was interrupted, or stopped by a callback.""",
         "dict of str",
     )
-    left_out_losses_: F64 = fitted("Mean loss of each left-out candidate; NaN if it is not trained.", "float64 array")
+    left_out_losses_: F64 = fitted(
+        "Mean loss of each left-out candidate; NaN if it is not trained, or not weighed.", "float64 array"
+    )
     left_out_seconds_: F64 = fitted(
-        "Training seconds of each left-out candidate; NaN before they begin.", "float64 array"
+        "Training seconds of each left-out candidate; NaN if its training did not begin or end.", "float64 array"
     )
     oof_loss_: float = fitted(
         """Mean loss of the vote on held-out rows, out of bag or out of fold; slightly too low, as the weights of the
@@ -209,7 +211,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
 
     @abstractmethod
     def _weights(self, predictions: Sequence[F64], rows: Any, validation: ValidationRows) -> F64:
-        """Weights of members of least mean loss, by the predictions of each."""
+        """Weights ``(m,)`` of the m members for the least mean loss of their mean, by the predictions of each."""
 
     def _sharpness(
         self, predictions: Sequence[F64], weights: F64, rows: Any, validation: ValidationRows
@@ -229,7 +231,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         return rows, nonzero_sample_weights(tasks.sample_weight, len(rows)), None
 
     def _reserve_attributes(self, reserve: Reserve, committee: Any, cells: Any) -> dict[str, Any]:
-        """Figures of the vote on the reserve, whose rows the voters read as `cells`."""
+        """Fitted attributes of the vote on the reserve, whose rows the voters take as `cells`."""
         return {}
 
     @property
@@ -431,7 +433,6 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
 
     @property
     def _fits(self) -> Iterator[tuple[float, Any]]:
-        """Weight and committee of every fit."""
         check_is_fitted(self)
         voters = self.committee_.voters
         if not isinstance(voters, MemberCommittees):

@@ -27,9 +27,9 @@ class BlendParameters:
     candidates: Any = parameter(
         None,
         """What may become a member: a list of names of candidates, "default" for those of `effort`, and classifiers or
-        regressors of any library with scikit-learn's interface, as they are or as ``(name, estimator)``. These are
-        trained on folds, on the rows as given: frames without columns that identify rows, else float64 or CSR arrays;
-        class labels are 0, ..., K - 1. A model file cannot hold them. None: ["default"].""",
+        regressors of any library with scikit-learn's interface, as they are or as ``(name, estimator)``. Those of other
+        libraries are trained on folds, on the rows as given: frames without columns that identify rows, else float64 or
+        CSR arrays; class labels are 0, ..., K - 1. A model file cannot hold them. None: ["default"].""",
         list,
         tuple,
         None,
@@ -102,7 +102,7 @@ class BlendParameters:
         vary, with sines and cosines (see `DateEncoder`). "text": of columns of text with more than 30 different values
         that resemble each other, 45 numbers by words and runs of letters (see `TextEncoder`); a column of text whose
         values mostly differ is no category then. "auto": both. None: none. Contributions and importances of a column
-        include those of its derived columns. Tables in chunks have none with "auto"; others are refused.""",
+        include those of its derived columns. Tables in chunks have none with "auto", and refuse "dates" and "text".""",
     )
     keep_identifiers: bool | Sequence[str] = parameter(
         False,

@@ -1,4 +1,4 @@
-"""Parameter `candidates` of the committees of ensembles: estimators of any library beside the library's own."""
+"""Parameter `candidates` of the committees of ensembles: names of candidates, and estimators of any library."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from committee.vote.members import MemberCommittees, reads_tables
 
 
 class CandidateChoice(CommitteeEstimator):
-    """Base of the committees of ensembles, with their candidates."""
-
     candidates: Any
     effort: Effort
     _numbers: ClassVar[bool] = False
@@ -99,7 +97,7 @@ class CandidateChoice(CommitteeEstimator):
                 warn_user(f"the candidate {one.name!r} is left out: {one.reason}")
 
     def _given(self, table: Any, numbers: Index, cells: Any) -> GivenRows:
-        """Encoded rows of the user's table, with their numbers in it, beside these rows as given."""
+        """Pair encoded rows `cells` with the same rows of the user's table, where they have these `numbers`."""
         whole = given_table(table, getattr(self.table_, "left_out", ()))
         some = whole if _num_samples(whole) == len(cells) else _safe_indexing(whole, numbers)
         return GivenRows(some, cells)

@@ -21,7 +21,7 @@ from committee.learners.trees.probit_boost import LogitBoostClassifier
 TRIALS, TRIALS_OF_TREES = 1.35, 1.6
 """Time of a fit of boosting with the trials of its learning rate, and of its trees too, over that of a fit without."""
 TYPICAL_ROUNDS = 250
-"""Rounds where trials choose them: 200 on most tables."""
+"""Number of rounds that is assumed where trials choose it."""
 
 
 @dataclass(frozen=True)

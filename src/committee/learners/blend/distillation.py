@@ -34,7 +34,7 @@ MOST_ROUNDS = 300
 MOST_ROWS = 20_000
 """Most rows that a student is trained on, without their copies by `munged_rows`."""
 ROWS_WITH_COPIES = 6000
-"""Wanted number of rows, if each row has between 3 and 20 copies."""
+"""Wanted number of copies: 3 to 20 of each row, or 1 of at least half of `MOST_ROWS` rows."""
 VALIDATION_COPIES = 2
 SWAPPED = 0.5
 """Probability with which a cell is the near row's."""
@@ -65,7 +65,7 @@ class Distilled:
     measured : bool
         Whether these figures are of validation rows; else they are estimates, see `distil`.
     tried : dict of str to float
-        Estimated increase of the loss with each shape.
+        Estimated increase of the loss with each shape that is small enough.
     """
 
     model: Any
@@ -112,8 +112,8 @@ class Distilled:
 class Boosting:
     """Gradient boosting of trees of at most `leaves` leaves, in as many rounds as the nodes allow.
 
-    Few rounds take large steps: their learning rates add up to `total`, each at most 1. With more than two classes a
-    round has one `shared` tree, or one for each class.
+    The learning rate is `total` divided by the number of rounds, within 0.1 to 1. With more than two classes a round
+    has one `shared` tree, or one for each class.
     """
 
     leaves: int
@@ -144,8 +144,6 @@ class Boosting:
 
 @dataclass(frozen=True)
 class ModelTree:
-    """One tree with linear leaves."""
-
     leaves: int
 
     def learner(self, n_classes: int | None, most_nodes: float, n: int) -> Any:
@@ -161,8 +159,6 @@ class ModelTree:
 
 @dataclass(frozen=True)
 class Lines:
-    """One linear score for each class."""
-
     def learner(self, n_classes: int | None, most_nodes: float, n: int) -> Any:
         return LogitBoostClassifier()
 
@@ -184,7 +180,7 @@ STUDENTS: dict[str, Student] = {
 
 
 def students(n_classes: int | None) -> dict[str, Student]:
-    """Student models by name for a number of classes, or for regression (`None`).
+    """Students by name for a number of classes, or for regression (None).
 
     For regression all students are boosted trees. Shared trees need at least three classes.
     """

@@ -39,7 +39,7 @@ Job: TypeAlias = "tuple[Candidate, dict[str, Any], int]"
 
 @dataclass(frozen=True, eq=False)
 class TrainedFit:
-    """A trained committee, its predictions ``(n, K)`` for held-out rows, and the settings that its trials chose."""
+    """A committee, its evidence ``(n, K)`` or numbers ``(n, 1)`` for held-out rows, and settings chosen by trials."""
 
     committee: Committee | RegressionCommittee
     predictions: F64
@@ -125,7 +125,7 @@ class FoldTrainer:
         return stratified_sample(labels, size, self.seed + number)
 
     def on_sample(self, candidate: Candidate, size: int) -> None:
-        """Train on a sample of the first fold's training rows, to take the time."""
+        """Train on `size` of the first fold's training rows, to measure the time."""
         fold = self.folds[0]
         drawn = self.sample(fold.train, size, 0)
         share = max(1, round(len(fold.test) * size / len(fold.train)))

@@ -28,7 +28,7 @@ TIMED_ROWS = 1000
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner that may become a member, and the source of its held-out predictions."""
+    """A learner that may become a member, and the rows on which it is trained."""
 
     name: str
     learner: type[Any]
@@ -71,7 +71,7 @@ class Member:
     """Temperature of the committees' links; None: their links are as trained."""
 
     def sharpened(self, sharpness: float) -> Member:
-        """The same with the temperature, if there is one, divided by a number."""
+        """Copy with the temperature, if there is one, divided by `sharpness`."""
         if self.temperature is None:
             return self
         temperature = self.temperature / sharpness
@@ -82,14 +82,14 @@ class Member:
 
 
 def sharpened(p: F64, sharpness: float) -> F64:
-    """Probabilities ``(n, K)`` in proportion to powers of given ones: those of a temperature divided by a number."""
+    """Probabilities ``(n, K)`` in proportion to ``p^sharpness``: those of a temperature divided by the sharpness."""
     powers = p**sharpness
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A candidate that is not a member, and the reason; its mean loss is NaN if it is not trained."""
+    """A candidate that is not a member, and the reason; loss or seconds are NaN if they are unknown."""
 
     name: str
     reason: str
@@ -102,8 +102,8 @@ class LeftOut:
 def predict_times(voters: MemberCommittees, sizes: NDArray[np.int64], X: Matrix | GivenRows) -> F64:
     """Processor time of each member's vote in microseconds per row, ``(m,)``, on one thread.
 
-    `X` are encoded rows, with the table that members read, from which a batch of 1,000 is made; a member has the next
-    ``sizes[k]`` of the voters.
+    A batch of 1,000 rows is made from `X`, which are encoded rows, with the table for members of other libraries.
+    Member k has the next ``sizes[k]`` of the voters.
     """
     batch = X[np.resize(np.arange(min(len(X), TIMED_ROWS)), TIMED_ROWS)]
     times: list[float] = []

@@ -21,7 +21,7 @@ from committee.vote.members import bytes_in_file, reads_tables
 from committee.voters.shared_forest import SharedForest
 
 ROWS_OF_A_MEGABYTE: dict[Effort, float] = {"fast": 15_000, "default": 3000, "best": 750}
-"""Training rows for each megabyte that a file takes by default, if less loses nothing measurable."""
+"""Training rows for each megabyte of the default size above which trees go that lose nothing measurable."""
 LEAST_SIZE, MOST_ROWS = 1e6, 45_000
 """Least such size in bytes, and the rows from which it does not rise."""
 OWN_BYTES, OWN_SHARE = 4200.0, 1.02
@@ -33,9 +33,10 @@ FEW_VOTERS = 100
 
 
 def default_limit(effort: Effort, n_rows: int, n_classes: int) -> SizeLimit:
-    """Return the limit of a committee's file unless one is given: that of `MOST_ROWS` rows.
+    """Return the default limit of a committee's file.
 
-    By its rows the file may want less; K / 2 times as much for K classes.
+    `wanted` is a megabyte for each `ROWS_OF_A_MEGABYTE` of up to `MOST_ROWS` rows, times K / 2 for K > 2 classes;
+    `size` is that of `MOST_ROWS` rows and two classes, or `wanted` if that is more.
     """
     of_rows: float = max(LEAST_SIZE, 1e6 * min(n_rows, MOST_ROWS) / ROWS_OF_A_MEGABYTE[effort])
     wanted = of_rows * max(1.0, n_classes / 2.0)
@@ -125,7 +126,7 @@ class SizeLimit:
 
     size: float
     wanted: float = math.inf
-    """Bytes above which parts go that lose nothing measurable, if these are below the most."""
+    """Bytes above which trees of forests go that lose nothing measurable; of no effect if above `size`."""
     given: bool = True
     columns: float = 0.0
     """Bytes of the names, categories and texts of the columns, which a given limit counts and a default does not."""
@@ -198,7 +199,7 @@ class SizeLimit:
         return int(np.argmin(each)) if may_go.any() else None
 
     def within(self, vote: WeightedVote) -> WeightedVote:
-        """The vote of fewer parts of each member, as far as they are too much.
+        """The vote of fewer parts of each member, if all are too large.
 
         Above the size that is wanted only as many trees of a forest stay as vote on an out-of-bag row: the held-out
         loss is that of no more. Above the limit about the same share of each member's parts stays.

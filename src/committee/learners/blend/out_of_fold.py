@@ -32,7 +32,7 @@ def default_n_folds(n: float, effort: Effort) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class ValidationRows:
-    """Test rows of all folds, one fold after the other; a row of several copies may be in several."""
+    """Test rows of all folds, one fold after the other; a row of several copies may be in several folds."""
 
     folds: Sequence[Fold]
     row: Index
@@ -125,7 +125,9 @@ def _with_weight(cv: Any, place: NDArray[np.intp], index: ArrayLike) -> Index:
     index = np.asarray(index)
     index = np.flatnonzero(index) if index.dtype == bool else index
     if len(index) and not (index.dtype.kind in "iu" and index.min() >= 0 and index.max() < len(place)):
-        raise ValueError(f"cv={cv!r} numbers rows up to {index.max()}, and there are those from 0 to {len(place) - 1}.")
+        raise ValueError(
+            f"cv={cv!r} has row numbers from {index.min()} to {index.max()}; rows are numbered 0 to {len(place) - 1}."
+        )
     found = place[index.astype(np.intp)]
     return np.asarray(found[found >= 0])
 

@@ -41,7 +41,7 @@ MOST_DRAWN: dict[Effort, dict[str, int]] = {
 SHARED_FROM: dict[Effort, float] = {"fast": 5, "default": 20, "best": np.inf}
 """Least number of classes with which trees of boosting are shared by the classes, by effort."""
 ONE_FIT_FROM = {"boosting": 100_000, "boosted_lines": 100_000}
-"""Least number of rows with which a candidate of the effort "fast" has one fit; 2,000 of others."""
+"""Rows from which a candidate of the effort "fast" has one fit; 2,000 for other candidates."""
 
 _CLASSES = {
     "sbpmt": Candidate("sbpmt", SBPMTClassifier, {}, out_of_bag=True),
@@ -80,13 +80,13 @@ _ON_LOSS = {
 }
 """Further candidates for losses that the mean does not minimise; "fast" has the first alone."""
 MANY_SCORES = 200_000
-"""Rows times classes from which boosting too has one fit, with the fewest rounds, in the effort "fast"."""
+"""Rows times classes from which boosting too has one fit in the effort "fast", and shared trees the fewest rounds."""
 _FEWER_VOTERS: dict[type[Any], dict[str, Any]] = {
     RandomForestClassifier: {"n_estimators": 100},
     RandomForestRegressor: {"n_estimators": 60},
     SBPMTClassifier: {"n_estimators": 7, "n_boosting_rounds": 3},
 }
-"""Settings of the effort "fast"."""
+"""Most voters and rounds of the effort "fast"."""
 _OF_CLASSES: dict[Effort, tuple[str, ...]] = {
     "fast": ("sbpmt", "forest", "lines", "boosting"),
     "default": ("sbpmt", "forest", "lines", "large_trees", "random_thresholds", "adaboost_trees"),
@@ -104,7 +104,7 @@ def _with(candidate: Candidate, **parameters: Any) -> Candidate:
 
 
 def candidates(numbers: bool, effort: Effort, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
-    """Candidates of an effort for n rows and so many classes, in the order of training: those fitted once first."""
+    """Candidates of an effort for n rows and `n_scores` classes, in the order of training without a time limit."""
     table, names = (_NUMBERS, _OF_NUMBERS) if numbers else (_CLASSES, _OF_CLASSES)
     return [_bounded(table[name], effort, n, n_scores) for name in names[effort]]
 

@@ -70,7 +70,7 @@ class TimeLeft:
 
 
 class MemberLines:
-    """A callback that writes a line for each trained candidate of a committee of ensembles: its score, the time left.
+    """A callback that writes a line for each candidate of a committee of ensembles: its loss, and the time left.
 
     The losses of the candidate alone and of the vote so far are on held-out rows. The time left is estimated by the
     candidates so far, or what `time_limit` leaves if that is less.
@@ -106,7 +106,7 @@ class MemberLines:
             self.moved(context.task_name)
 
     def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> None:
-        """Write the line of a trained candidate."""
+        """Write the line of a candidate that is trained or left out."""
         if context is self._fit:
             return
         if context.parent is not self._fit:

@@ -38,8 +38,8 @@ class ReducibleBlend(NamedCalls):
     ) -> Distilled:
         """Train one small learner on the committee's predictions for rows, and estimate what is lost by it.
 
-        Boosted trees of several sizes, with and without lines in their leaves, model trees and lines are trained on the
-        committee's probabilities, or its predictions; the one with the closest predictions is chosen.
+        Boosted trees of several sizes, with and without lines in their leaves, and for classes model trees and lines
+        are trained on the committee's probabilities or predictions; the one with the closest predictions is chosen.
 
         Parameters
         ----------
@@ -63,9 +63,12 @@ class ReducibleBlend(NamedCalls):
 
         Raises
         ------
+        TypeError
+            If a member is of another library.
         ValueError
-            If no learner is so small, the rows are fewer than eight or do not suit the committee, one of `X_val` and
-            `y_val` is missing, or the committee was trained on one class or on another loss than squared error.
+            If no learner is so small, the rows are fewer than eight, sparse, or do not suit the committee, one of
+            `X_val` and `y_val` is missing, or the committee was trained on one class or on another loss than squared
+            error.
 
         Examples
         --------
@@ -100,6 +103,8 @@ class ReducibleBlend(NamedCalls):
 
         Raises
         ------
+        TypeError
+            If a member is of another library.
         ValueError
             If the smallest part of the last member has more nodes, or the committee was trained on rows of one class.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from committee.learners.blend.costs import FitCosts  # with all learners, which no prediction needs
 
 NO_TIME = "no time"
-"""Beginning of the reason why a candidate is left out."""
+"""Beginning of the reason of a candidate that is left out for lack of time."""
 LEAST_ROWS = 200
 """Fewest rows of a sample that times a candidate, and of a candidate that is trained on a sample."""
 LEAST_SHARE = 0.25
@@ -53,7 +53,7 @@ def with_draw(candidate: Candidate, n_rows: int) -> Candidate:
 
 
 class TimeLimit:
-    """Seconds for a whole fit, or None, since `begun` by `time.perf_counter`."""
+    """Limit of a whole fit in seconds, or None; the fit began at `begun` by `time.perf_counter`."""
 
     def __init__(self, seconds: float | None, begun: float) -> None:
         self._begun = begun
@@ -151,7 +151,7 @@ class TimePlan:
         return MARGIN * longest <= self.left()
 
     def took(self, candidate: Candidate, n_fits: int, seconds: float) -> None:
-        """Note the time of a candidate's fits, by which later ones are predicted."""
+        """Record the seconds of a candidate's fits, by which the time of later candidates is predicted."""
         estimate = self._cost(candidate) * n_fits
         self._taken.append((estimate, seconds))
 

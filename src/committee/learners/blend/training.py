@@ -37,7 +37,7 @@ class _StoppedError(Exception):
 
 @dataclass(eq=False)
 class CandidateRun:
-    """The training of candidates, each with a temperature or constant shift.
+    """The training of candidates; those of classes get a temperature, and those with `moved` a constant shift.
 
     Each is a task for callbacks, and so is each of its fits on folds.
     """

@@ -24,7 +24,7 @@ from committee.voters.estimators import EstimatorVoters, RegressorVoters
 EFFORT = "default"
 """Entry that stands for the candidates of the effort."""
 VOTES = 200.0
-"""Votes as which probabilities count beside the prior votes of a tempered share; the choosing tables chose it."""
+"""Number of votes that an estimator's probabilities count as, beside the prior votes of `TemperedShare`."""
 _TOLERANCE = 1e-3
 """Largest difference of a sum of probabilities from 1."""
 _SET_BY_COMMITTEE = ("categorical_features", "calibrate", "n_jobs")
@@ -163,8 +163,8 @@ def train_estimator(
 ) -> Committee | RegressionCommittee:
     """Train a user's estimator on some rows as the user gives them, and return the committee of it alone.
 
-    Class labels are the numbers 0, ..., K - 1. Weights go to its fit; if that takes none, rows are repeated as often
-    as their weights, whole numbers, say. Seeds that are None are set, and `n_jobs` where it is. Errors of whatever kind
+    Class labels are the numbers 0, ..., K - 1. Weights go to its fit; if that takes none, they are whole numbers, and
+    each row is repeated as often as its weight. Seeds and `n_jobs` that are None are set. Errors of whatever kind
     become ``RuntimeError``.
     """
     model = seeded(clone(candidate.estimator), seed)

@@ -131,7 +131,7 @@ def best_sharpness(p: Sequence[F64], w: F64, labels: NDArray[np.unsignedinteger]
     A mean of calibrated probabilities is less sure than it could be. `p` are the members' probabilities of held-out
     rows, each ``(n, K)``, which become proportional to ``p^b``; `w` are the members' weights, and `weights` those of
     the rows, in numbers of rows. One row is added whose class is unknown: all rows once more, with 1 / n of their
-    weight and all classes equally likely. b is a power of 2^(1/16), the first whose next one has a larger loss.
+    weight and all classes equally likely. b is the first power of 2^(1/16) whose next one has no smaller loss, or 4.
 
     R. Ranjan, T. Gneiting (2010). Combining probability forecasts. Journal of the Royal Statistical Society B 72.
 
@@ -292,7 +292,7 @@ class WeightedVote:
     losses: F64
     """Mean loss of each member alone, with the temperature that is best for it."""
     gains: F64
-    """Rise of the vote's loss without each member."""
+    """Rise of the vote's mean loss without each member."""
     loss: float
     score: float
     """Accuracy of the vote, or R2."""
