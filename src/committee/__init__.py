@@ -1,4 +1,4 @@
-"""Voting ensembles for tabular data: voters, emphasis, weights, and the vote they cast."""
+"""Voting ensembles for tabular data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEARNERS = {
     for name, module in _NAMES.items()
     if module.startswith("committee.learners.") and name[0].isupper() and name not in _CALLBACKS
 }
-"""Every learner, a class of `learners/`, and its module: what files may name, and what `committee.learner` finds."""
+"""Module of each learner by its class name. Model files may hold these learners; `learner` returns their classes."""
 
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "committee": ("CommitteeClassifier", {}),
@@ -49,7 +49,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "tree": ("TreeVoter", {}),
     "abstaining_stump": ("AbstainingStump", {}),
 }
-"""Short names of classifiers on the command line: the learner, and parameters that differ from its defaults."""
+"""Class name, and parameters that differ from its defaults, of each classifier by its short name (`model`)."""
 
 MODELS_OF_NUMBERS: dict[str, tuple[str, dict[str, Any]]] = {
     "committee": ("CommitteeRegressor", {}),
@@ -58,25 +58,25 @@ MODELS_OF_NUMBERS: dict[str, tuple[str, dict[str, Any]]] = {
     "quadboost": ("QuadBoostRegressor", {}),
     "tree": ("TreeRegressor", {}),
 }
-"""Short names of regressors; each is also one of `MODELS`."""
+"""The same for regressors; each short name is also one of `MODELS`."""
 
 __all__ = ["LEARNERS", "MODELS", "MODELS_OF_NUMBERS", "learner", "model", *_NAMES]
 
 
 def learner(name: str) -> type[Any]:
-    """Return the learner with a class name.
+    """Return the class of a learner by its name, a key of `LEARNERS`.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If no learner has that name. The message lists similar names.
     """
     found: type[Any] = getattr(import_module(_named(LEARNERS, name, "learner")), name)
     return found
 
 
 def model(name: str, numbers: bool = False) -> Any:
-    """Return a new, unfitted classifier or regressor by its short name.
+    """Return a new, unfitted classifier or regressor by its short name on the command line.
 
     Parameters
     ----------
@@ -116,6 +116,6 @@ _imported, __dir__ = lazy_attributes(__name__, _NAMES)
 def __getattr__(name: str) -> Any:
     if name != "__version__":
         return _imported(name)
-    from importlib.metadata import version  # which reads the package's metadata, and takes longer than all else here
+    from importlib.metadata import version  # takes longer than all else here
 
     return version("committee")

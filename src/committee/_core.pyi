@@ -1,8 +1,8 @@
-"""Signatures of the native kernels (``core/``): loops over rows, bins and nodes, and nothing else.
+"""Signatures of the native kernels (``core/``): loops over rows, bins and nodes.
 
-Every kernel releases the GIL, takes C-contiguous arrays and returns new NumPy arrays. The attributes of a grown tree
-are read-only views of it, created at each access. ``n_threads`` is an upper limit: small work stays on one thread, and
-the bits of every result are the same for any value.
+Long loops release the GIL. Arrays must be C-contiguous unless stated otherwise, and results are new NumPy arrays unless
+an argument is changed in place. Arrays of a grown tree are mostly read-only views of it, made at each access.
+``n_threads`` is an upper limit: small work stays on one thread, and every result has the same bits for any value.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ def use_lane_bytes(bytes: int) -> None:
     """Limit the vectors of all threads to this width; every result has the same bits."""
 
 def work_per_thread() -> int:
-    """Number of elementary operations for each of which a further thread starts."""
+    """Number of elementary operations per thread: a call with twice as many may use two threads."""
 
 def use_work_per_thread(work: int) -> None:
     """Set `work_per_thread`; every result has the same bits."""
@@ -52,7 +52,8 @@ def bin_edges(
 
     A value x falls into bin ``b`` = number of edges < x, so ``x <= edges[b]`` means bin <= b. Columns with
     ``n_categories[j] > 0`` get no edges. A column with at most ``max_bins`` distinct values gets one bin per value
-    (edges half-way between); others get edges at weighted quantiles of at most ``max_sample`` evenly spaced rows.
+    (edges half-way between); others get edges at weighted quantiles of at most ``max_sample`` rows, chosen by a hash of
+    their numbers (`sample_levels`). Rows of weight 0 do not count.
     """
 
 def bin_codes(X: F64, edges: F64, offset: I64, n_categories: I32, wide: bool, n_threads: int) -> Codes:
@@ -61,10 +62,13 @@ def bin_codes(X: F64, edges: F64, offset: I64, n_categories: I32, wide: bool, n_
     NaN, and a category code out of range, gets the bin after the last.
     """
 
-# --- put_together.hpp --------------------------------------------------------------------------------------
+# --- column_assembly.hpp -----------------------------------------------------------------------------------
 
 def put_together(columns: Sequence[F64 | F32], matrix: F64, first: int, n_threads: int) -> bool:
-    """Fill the columns ``first, first + 1, ...`` of a matrix; True if one of their cells is infinite."""
+    """Fill the columns ``first, first + 1, ...`` of a matrix, in place; True if one of their cells is infinite.
+
+    The `columns` ``(n,)`` may have strides.
+    """
 
 # --- sampled_rows.hpp, distinct_values.hpp -----------------------------------------------------------------
 
@@ -72,7 +76,7 @@ def sample_levels(first: int, n: int) -> U8:
     """Number of trailing zero bits of the hash of each row number ``first, ..., first + n - 1``; 64 of a zero hash."""
 
 def distinct_values(known: F64, column: F64, most: int) -> F64 | None:
-    """Sorted distinct values of both arrays without NaN; None if there are more than ``most``."""
+    """Sorted distinct values of both arrays together, without NaN; None if there are more than ``most``."""
 
 # --- sparse_bins.hpp ---------------------------------------------------------------------------------------
 
@@ -172,7 +176,7 @@ class GrownTree(TreeNodes):
     def __init__(self, nodes: Nodes, leaf_of_row: I32 | None) -> None: ...
 
     leaf_of_row: I32
-    """``(n,)``: leaf of every row in ``rows``; -1 elsewhere."""
+    """``(n,)``: leaf of every row in ``rows``; -1 elsewhere. None after `forget_rows`."""
     def forget_rows(self) -> None:
         """Free ``leaf_of_row``, the only array with an entry for each row of the table."""
 
@@ -197,7 +201,7 @@ class Grower:
         feature_weights: U32 | None = None,
         n_threads: int,
     ) -> None:
-        """0 means no limit for ``max_depth`` and ``max_leaf_nodes``.
+        """0 means no limit for ``max_depth`` and ``max_leaf_nodes``, and all columns for the other ``max_`` arguments.
 
         ``min_weight_leaf`` and ``min_gain`` are shares of the total weight. Each tree draws ``max_features_tree``
         columns, and each node ``max_features`` of these.
@@ -213,7 +217,7 @@ class Grower:
         ``sums``: ``(N, 1 + q)``, the weight of each node's rows and their weighted targets.
         """
 
-# --- deep_grower.hpp ---------------------------------------------------------------------------------------
+# --- deep/grower.hpp ---------------------------------------------------------------------------------------
 
 class DeepGrower:
     """Grower of the deep trees of forests on one binned table, depth-first, in time proportional to a node's rows.
@@ -246,7 +250,7 @@ class DeepGrower:
 def walk_codes(codes: Codes | SparseCodes, n_bins: I32, tree: TreeNodes, rows: I32) -> I32:
     """Leaf of each of ``rows`` of a binned table in a tree, ``(len(rows),)``."""
 
-# --- gradient_grower.hpp -----------------------------------------------------------------------------------
+# --- gradient/grower.hpp -----------------------------------------------------------------------------------
 
 class GradientTree(TreeNodes):
     """``gain``: gain of the split in the second-order objective.
@@ -376,7 +380,7 @@ class BoostingRounds:
         `lines_of_sums`, and the largest size of a value; trees after one whose values are no numbers are missing.
         """
 
-# --- gradient_shard.hpp ------------------------------------------------------------------------------------
+# --- gradient/shard.hpp ------------------------------------------------------------------------------------
 
 WordLayout: TypeAlias = tuple[bool, bool, int, int, int, int, float, float]
 """Layout of a gradient, a hessian and a count in one word, or in two (gradient_words.hpp)."""
@@ -528,7 +532,7 @@ def tree_contributions(
     with ``D == n_outputs``, or ``(N, 1)``: then tree ``t * n_outputs + k`` is for output k, as in `Trees.sum_outputs`.
     """
 
-# --- interventional_shap.hpp -------------------------------------------------------------------------------
+# --- interventional.hpp ------------------------------------------------------------------------------------
 
 def interventional_contributions(
     X: F64,
@@ -558,7 +562,7 @@ def interventional_contributions(
     those of `LineTrees`; with an empty ``line_start`` there are none. All else as for `tree_contributions`.
     """
 
-# --- shap_interactions.hpp ---------------------------------------------------------------------------------
+# --- shap/interactions.hpp ---------------------------------------------------------------------------------
 
 def tree_interactions(
     X: F64,
@@ -721,7 +725,7 @@ class LeafModelTrees:
         Hard: one vote for its winner; otherwise the shares of its weight.
         """
 
-# --- leaf_places.hpp ---------------------------------------------------------------------------------------
+# --- leaf_index.hpp ----------------------------------------------------------------------------------------
 
 class LeafPlaces:
     """Rows in the leaves of T trees: ``codes[t, i]`` is row i's leaf in tree t, one of ``start[t + 1] - start[t]``."""
@@ -1014,7 +1018,7 @@ def branch_weights(
 def joined_weights(weights: RowWeights, q: F64, labels: U8, factors: F64, n_threads: int) -> RowWeights:
     """Sum of both `branch_weights`, for answers that lead to the same voter."""
 
-# --- vote_graph.hpp, likely_path.hpp, draws.hpp -------------------------------------------------------------
+# --- vote_graph.hpp, likely_path.hpp, path_draws.hpp --------------------------------------------------------
 
 class StumpGraph:
     """Graphs of stumps end to end: score d has the nodes ``start[d]:start[d + 1]``, and begins at the first.
@@ -1047,7 +1051,7 @@ class StumpGraph:
         Stumps compare x with their threshold and compute no q: one that rounds to 1/2 is still on its side of it.
         """
     def sampled(self, X: F64, keys: U64, n_paths: int, n_threads: int) -> tuple[F64, I64, F64]:
-        """Scores ``(n, D)`` of the last path, number of paths with a score above 0, and mean number of voters.
+        """Scores ``(n, D)`` of the last path, numbers ``(n, D)`` of paths with a score above 0, mean number of voters.
 
         A row takes + where u < q, with u = s(s(key + g (path + 1)) + g (node + 1)) / 2**64 cut to 53 bits, s the
         scrambling of SplitMix64 and g = 0x9e3779b97f4a7c15: a row's draws depend on nothing but its key.
@@ -1057,14 +1061,10 @@ class MatrixGraph:
     """A `StumpGraph` whose voters' probabilities come as a matrix ``q`` ``(n, T)``."""
 
     def __init__(self, next: I32, vote: F64, start: I64) -> None: ...
-    def expected(self, q: F64, n_threads: int) -> tuple[F64, F64]:
-        """Same as `StumpGraph.expected`."""
-    def reach(self, q: F64, n_threads: int) -> F64:
-        """Same as `StumpGraph.reach`."""
-    def likely(self, q: F64, n_threads: int) -> tuple[F64, I32]:
-        """Same as `StumpGraph.likely`."""
-    def sampled(self, q: F64, keys: U64, n_paths: int, n_threads: int) -> tuple[F64, I64, F64]:
-        """Same as `StumpGraph.sampled`."""
+    def expected(self, q: F64, n_threads: int) -> tuple[F64, F64]: ...
+    def reach(self, q: F64, n_threads: int) -> F64: ...
+    def likely(self, q: F64, n_threads: int) -> tuple[F64, I32]: ...
+    def sampled(self, q: F64, keys: U64, n_paths: int, n_threads: int) -> tuple[F64, I64, F64]: ...
 
 def row_keys(X: F64, seed: int, n_threads: int) -> U64:
     """A key for each row that depends on its values and the seed alone; -0.0 is 0.0, and all NaN are one."""
