@@ -30,7 +30,7 @@ def rebuild(
 
     Files: CSV, the tables of the page as Markdown, pictures of the chosen tables, and the journal ``cells.jsonl``
     (``cells-small.jsonl``). A cell is one ensemble with all objectives, or boosting at one depth, on one split of a
-    table. With `figure`, only that picture is written.
+    table. With `figure`, only its pictures are written.
     """
     from committee.papers.margins import figures, report
     from committee.papers.margins.cells import (

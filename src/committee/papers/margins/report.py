@@ -58,7 +58,7 @@ _SETS = {"UWS, EWS, PWS": MAXIMISE, "document's seven": (*MAXIMISE, SM1, SM2)}
 
 
 def grids(results: MarginResults) -> list[Grid]:
-    """Return all tables of the page; without the document's tables in the run, only those without its numbers."""
+    """Return all tables of the page; those of the document's Tables 2 to 11 and errors need its tables in the run."""
     beside_document = [likeness_grid(results)] if _data(results) else []
     return [
         *(

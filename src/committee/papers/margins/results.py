@@ -48,7 +48,7 @@ BUNDLED = SourceData("Breast cancer, diagnostic", "wdbc", 569, ("M",))
 class PublishedRow:
     """A row of one of the document's tables."""
 
-    errors: tuple[float, ...]  # share of test rows that the ensemble gets wrong, then with each objective's weights
+    errors: tuple[float, ...]  # as published (`training_by_test`): the ensemble's, then with each objective's weights
     changes: tuple[float, ...]  # of the margins, in the order of the table's `changes`; empty in Tables 6 and 7
     marks: str  # per objective: `HELPS`, `HURTS` or `NEITHER`, by its paired t-test at 0.05
 

@@ -88,8 +88,6 @@ class Setting:
 
 @dataclass(frozen=True)
 class NestingPlan:
-    """Sizes of the comparison."""
-
     sizes: tuple[int, ...]  # numbers of voters T that all methods are compared at; powers of two
     base: int  # T where another parameter is varied; one of `sizes`
     softness: tuple[float, ...]  # softnesses tried with the probabilistic methods

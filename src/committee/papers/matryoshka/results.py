@@ -64,8 +64,6 @@ def measure(name: str) -> Measure:
 
 @dataclass(frozen=True, eq=False)
 class NestingResults:
-    """Finished cells by setting."""
-
     cells: Mapping[Key, Cell]  # by table, repeat and setting
     tables: tuple[str, ...]
     repeats: int

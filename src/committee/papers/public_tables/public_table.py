@@ -69,13 +69,11 @@ WHITESPACE = " "  # as a delimiter: any run of blanks and tabs
 
 @dataclass(frozen=True)
 class RawFormat:
-    """Format of a raw file."""
-
     kind: str = "text"  # "text": delimited lines; "matlab": the matrices ``X`` and ``Y`` of a .mat file, the label last
     delimiter: str = ","
     quote: str = '"'
     header_lines: int = 0  # lines before the first row
-    after: str | None = None  # line before the first row, in lower case (any in the file), as ``@data`` of ARFF files
+    after: str | None = None  # line before the first row, given in lower case, as ``@data`` of ARFF files
     compressed: bool = False  # by UNIX ``compress`` (a file ``.Z``)
 
     def rows(self, content: bytes) -> list[list[str]]:
@@ -128,8 +126,6 @@ class RawFile:
 
 @dataclass(frozen=True)
 class PublicTable:
-    """Public table: its raw files and their description."""
-
     name: str
     title: str
     rows: int
@@ -187,7 +183,7 @@ Rows = list[list[str]]
 
 
 def converted(table: PublicTable, contents: Sequence[bytes]) -> bytes:
-    r"""Return the finished CSV of the contents of a table's files."""
+    """Return the finished CSV of the contents of a table's files."""
     rows = STEPS[table.step](table, contents)
     for row in rows:
         if len(row) != len(table.columns):

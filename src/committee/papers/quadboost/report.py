@@ -60,8 +60,6 @@ PAIRS = tuple(combinations((LINF, L2, LPBOOST, ADABOOST, VANILLA, L1), 2))
 
 @dataclass(frozen=True, eq=False)
 class TableResult:
-    """The methods on one table."""
-
     published: PublishedErrors
     right: dict[str, NDArray[np.bool_]]  # by method: test rows predicted right in each split, ``(repeats, test_rows)``
     cells: dict[str, tuple[Cell, ...]]  # by method: the cell of each split

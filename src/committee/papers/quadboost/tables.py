@@ -113,8 +113,8 @@ def prepared(table: BinaryTable, train: Rows) -> F64:
 
     A numeric column goes through :math:`\tanh((x - \bar x) / s)` and becomes the number of thresholds below it, ten
     evenly spaced between the least and the largest training value, so that every method has the same ten stumps.
-    Categories of the training rows, a missing value among them, become 0/1 columns. Missing numbers stay NaN. Constant
-    columns are left out.
+    Categories of the training rows, a missing value among them, become 0/1 columns, two categories one column. Missing
+    numbers stay NaN. Constant columns are left out.
     """
     columns = []
     for x, categorical in zip(table.X.T, table.categorical, strict=True):

@@ -118,8 +118,6 @@ def _catboost(schema: TableSchema, seed: int) -> Any:
 
 @dataclass(frozen=True)
 class Rival:
-    """A method of another library."""
-
     module: str  # module that must be installed
     make: Callable[[TableSchema, int], Any]  # unfitted classifier for the encoded matrix of a schema, with a seed
 
@@ -198,8 +196,6 @@ _SHORT |= {LIGHTGBM: "LightGBM", CATBOOST: "CatBoost"}
 
 @dataclass(frozen=True, eq=False)
 class TableOfMethods:
-    """All methods on one table."""
-
     published: PublishedAccuracies
     right: dict[str, tuple[NDArray[np.bool_], ...]]
     """By method: the test rows predicted right, for each fold of each repeat."""
@@ -326,7 +322,7 @@ def column_settings(settings: str, seed: int) -> dict[str, Any]:
 
 
 ByColumns: TypeAlias = dict[str, TableOfMethods]
-"""All methods on one table, by its columns."""
+"""Results on one table by the choice of its columns: `ALL`, `NUMERIC` or `CUT`."""
 
 
 def column_results(

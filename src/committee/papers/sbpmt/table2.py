@@ -102,7 +102,7 @@ class RebuiltRow:
 
     @property
     def difference(self) -> float:
-        """Our accuracy minus the paper's, in percent."""
+        """Our accuracy minus the paper's, in percentage points."""
         return self.mean - self.published.accuracy[OURS][0]
 
     @property
