@@ -121,7 +121,6 @@ class BoostedCommittees(UnitSpread):
         return voters
 
     def check(self) -> None:
-        """Check all values; raise ``ValueError`` that names the fault."""
         self.members.check()
         if self.members.kind != "label" and not self.soft:
             raise ValueError("members give scores; a committee that votes hard counts the classes that they name.")

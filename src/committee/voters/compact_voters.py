@@ -1,7 +1,7 @@
 """Voters in the form that takes the fewest bytes in files: equal parts once, single precision where it is enough.
 
-Votes of leaves, gains of splits and lines are rounded to float32 if their error is below `TOLERANCE` of their spread.
-Files then hold them as float32, and a loaded model has the bits of the saved one.
+Scores of leaves, gains of splits and lines are rounded to float32 if their error is below `TOLERANCE` of their size or
+spread, class shares to multiples of 2^-24. Files then hold them as float32, and a loaded model has the same bits.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _UNITS = 2.0**24
 
 
 def compact_voters(voters: Any) -> Any:
-    """Return voters with the same trees, whose votes differ by `TOLERANCE` at most; other kinds unchanged.
+    """Return voters whose votes differ by rounding alone (`TOLERANCE`); other kinds unchanged.
 
-    Nodes are numbered breadth-first.
+    Nodes are numbered breadth-first. Without a training record, splits that separate no rows are left out.
     """
     if isinstance(voters, BoostedCommittees):
         return replace(voters, members=compact_voters(voters.members))

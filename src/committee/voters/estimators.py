@@ -28,7 +28,7 @@ Votes = NDArray[np.int16] | F64
 
 
 class OwnTables:
-    """Base of voters whose members encode their rows themselves: the matrix, if the committee has a `TableSchema`."""
+    """Base of voters whose members encode their input: the committee's matrix, or X itself without a `TableSchema`."""
 
     @property
     def learners(self) -> Sequence[Any]:

@@ -44,7 +44,6 @@ DTYPES: dict[str, type[np.generic]] = {
 FEW_CLASSES = 8
 """Most classes whose shares are stored as a dense matrix."""
 SHARE_DTYPES: dict[str, type[np.generic]] = {"share_offset": np.int64, "share_label": np.uint16, "share": np.float64}
-"""Arrays of `ClassShares`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,6 @@ class ClassShares:
 
     @classmethod
     def joined(cls, parts: Sequence[ClassShares]) -> Self:
-        """Shares of the nodes of several forests, end to end."""
         return cls(
             parts[0].n_classes,
             extents(np.concatenate([part.sizes for part in parts])),
@@ -191,7 +189,7 @@ class FlatTrees:
     n_classes: int
     offset: NDArray[np.int64]  # (T + 1,): tree t has the nodes offset[t]:offset[t + 1]
     feature: NDArray[np.int32]  # (N,): split column, -1 at leaves
-    threshold: NDArray[np.float64]  # (N,): +inf sends all but missing values left
+    threshold: NDArray[np.float64]  # (N,): +inf sends all present values left
     left: NDArray[np.int32]  # (N,): left child within the tree (right = left + 1), -1 at leaves
     missing_left: NDArray[np.uint8]  # (N,): 1 if missing values go left
     category_offset: NDArray[np.int64]  # (N + 1,): extents of the nodes' category bits

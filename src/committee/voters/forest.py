@@ -280,7 +280,6 @@ class Forest(FlatTrees):
 
 
 def read_vote(document: Document) -> str:
-    """Kind of the votes of the leaves: "label", "value" or "shares"."""
     vote: str = field(document, "vote", str)
     if vote not in VOTE_ARRAYS:
         raise ValueError(f"vote is {vote!r}; it must be 'label', 'value' or 'shares'")

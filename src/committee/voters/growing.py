@@ -54,7 +54,6 @@ class GrowthLimits:
 
 
 def tree_grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthLimits, n_threads: int) -> Grower:
-    """Create the native grower of trees on a binned table."""
     return Grower(
         binned.codes,
         binned.bins.n_bins,
@@ -132,7 +131,7 @@ def n_sampled_features(max_features: int | float | str | None, p: int, name: str
 def features_per_tree_and_node(
     max_features_tree: int | float | str | None, max_features: int | float | str | None, p: int
 ) -> tuple[int, int]:
-    """Number of p columns sampled for a tree and, out of these, for each node (0: all of them).
+    """Number of p columns sampled for a tree (p: all) and, out of these, for each node (0: all).
 
     Fractions, roots and logarithms of a node refer to the columns of its tree.
     """

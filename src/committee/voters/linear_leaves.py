@@ -22,7 +22,6 @@ from committee.voters.protocol import VoteKind, VoterIndex, voter_numbers, voter
 from committee.voters.shared_forest import read_forest
 
 ARRAYS = ("start", "column", "slope", "centre", "low", "high")
-"""Arrays of a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +60,6 @@ class LeafLines:
 
     @classmethod
     def concatenate(cls, parts: Sequence[LeafLines]) -> LeafLines:
-        """Join the lines of several sets of nodes."""
         sizes = np.concatenate([np.diff(part.start) for part in parts])
         column, slope, centre, low, high = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS[1:]
@@ -141,7 +139,6 @@ class LinearLeaves:
 
     @classmethod
     def concatenate(cls, parts: Sequence[LinearLeaves]) -> LinearLeaves:
-        """Join collections of the same kind."""
         forest = Forest.concatenate([part.forest for part in parts])
         return cls(forest, LeafLines.concatenate([part.lines for part in parts]), parts[0].trees_per_voter)
 
@@ -188,7 +185,7 @@ class LinearLeaves:
         return self.trees.tally(self.forest.matrix(X), voter_weights(weights, len(self)), n_threads)
 
     def line_shares(self, X: F64, weights: F64 | None = None, n_threads: int = 1) -> F64:
-        """Sum of the lines along each column over all voters, ``(n, p, D)``."""
+        """Weighted sum of the lines along each column over all voters, ``(n, p, D)``."""
         return self.trees.shares(self.forest.matrix(X), voter_weights(weights, len(self)), n_threads)
 
     def votes(self, X: F64, n_threads: int = 1) -> F64:
@@ -216,7 +213,6 @@ class LinearLeaves:
         return voters
 
     def check(self) -> None:
-        """Check all values, so that every walk stays inside the arrays and ends."""
         if self.trees_per_voter > MAX_CLASSES:
             raise ValueError(f"trees_per_voter is {self.trees_per_voter}; it must be within 1 and {MAX_CLASSES}.")
         self.forest.check()

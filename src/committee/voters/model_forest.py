@@ -36,7 +36,6 @@ class LeafRows:
 
     @classmethod
     def concatenate(cls, parts: Sequence[LeafRows]) -> LeafRows:
-        """Join the leaves of several sets."""
         sizes = np.concatenate([np.diff(part.start) for part in parts])
         return cls(np.concatenate([part.rows for part in parts]), np.concatenate([[0], np.cumsum(sizes)]))
 
@@ -70,7 +69,6 @@ class TrainingRecord:
 
     @classmethod
     def concatenate(cls, parts: Sequence[TrainingRecord]) -> TrainingRecord:
-        """Join the records of several sets of trees."""
         return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
     @property

@@ -154,7 +154,6 @@ class OracleVoters(OwnTables):
         return len(pickle.dumps(self.voters, protocol=5))
 
     def probabilities(self, X: F64, n_threads: int = 1) -> F64:
-        """Probability of +1 of each voter on each row, ``(n, T)``. Members are called one after the other."""
         assert self.number is not None
         q = np.empty((len(X), len(self)))
         first: dict[int, int] = {}
@@ -290,7 +289,6 @@ class SoftStumps:
         return sum(array.nbytes for array in self.arrays)
 
     def probabilities(self, X: F64, n_threads: int = 1) -> F64:
-        """Probability of +1 of each stump on each row, ``(n, T)``."""
         return _core.stump_probabilities(X, *self.arrays, n_threads)
 
     def to_document(self, tensors: Tensors) -> Document:

@@ -89,7 +89,6 @@ class Rounds:
         return self.forest.feature_importances(np.repeat(voter_weights(weights, len(self)), self.n_outputs))
 
     def check(self) -> None:
-        """Check all values, so that every walk stays inside the arrays and ends."""
         if self.n_outputs > MAX_CLASSES:
             raise ValueError(f"n_outputs is {self.n_outputs}; it must be within 1 and {MAX_CLASSES}.")
         self.forest.check()

@@ -15,7 +15,6 @@ from committee.voters.forest import Forest
 UNSIGNED = (np.uint8, np.uint16, np.uint32)
 REAL = (np.float32, np.float64)
 RECORD = ("gain", "weight", "count")
-"""Arrays of the training record."""
 GAINS = "gain_value"
 """Array of the distinct gains, if `gain` holds indices."""
 
@@ -117,7 +116,6 @@ def _read_numbers(
 
 
 def record_names(document: Document) -> tuple[str, ...]:
-    """Names of the arrays of the training record in a file."""
     record = document.get("record")
     if record is None:
         return ()
