@@ -43,8 +43,8 @@ class Committee(WeightedVotes):
     classes : array-like (K,)
         Distinct labels in the order of the voters' class indices.
     link : Link
-        From scores to probabilities: `Softmax`, `Logistic`, `Probit` or `Share`. The elected class has the first
-        largest probability. `Share` compares means, so that scores with the same mean are tied.
+        From scores to probabilities, such as `Softmax`, `Logistic`, `Probit` and `Share`. The elected class has the
+        first largest probability. `Share` compares means, so that scores with the same mean are tied.
     table : TableSchema, default=None
         Encoder of tables. None: forests take numeric arrays with categories as codes, other voters what their members
         take.
@@ -104,8 +104,9 @@ class Committee(WeightedVotes):
         estimator : fitted classifier
             A learner of this library; scikit-learn's ``RandomForestClassifier``, ``ExtraTreesClassifier``,
             ``BaggingClassifier``, ``AdaBoostClassifier``, ``VotingClassifier``, ``GradientBoostingClassifier`` or
-            ``HistGradientBoostingClassifier``; ``XGBClassifier``, ``LGBMClassifier`` or the ``Booster`` of either;
-            ``CatBoostClassifier``; or a ``Pipeline`` of single-column steps that ends in one of these with trees.
+            ``HistGradientBoostingClassifier``, or a decision tree; ``XGBClassifier``, ``LGBMClassifier`` or the
+            ``Booster`` of either; ``CatBoostClassifier``; or a ``Pipeline`` of single-column steps that ends in one of
+            these with trees.
 
         Returns
         -------
@@ -364,8 +365,8 @@ class RegressionCommittee(WeightedVotes):
         estimator : fitted regressor
             A learner of this library; scikit-learn's ``RandomForestRegressor``, ``ExtraTreesRegressor``,
             ``GradientBoostingRegressor``, ``HistGradientBoostingRegressor``, or ``BaggingRegressor`` or
-            ``VotingRegressor`` of decision trees; ``XGBRegressor``, ``LGBMRegressor`` or the ``Booster`` of either, or
-            ``CatBoostRegressor``.
+            ``VotingRegressor`` of decision trees, or a decision tree; ``XGBRegressor``, ``LGBMRegressor`` or the
+            ``Booster`` of either; ``CatBoostRegressor``; or a ``Pipeline`` as for `Committee.from_estimator`.
 
         Returns
         -------

@@ -98,7 +98,7 @@ class WeightedVotes(Storable, ABC):
 
     @property
     def n_nodes(self) -> int:
-        """Tree nodes of all voters; other voters count 0."""
+        """Nodes of the trees and graphs of all voters; other voters count 0."""
         return int(self.voters.n_nodes.sum())
 
     @property
@@ -312,11 +312,11 @@ class WeightedVotes(Storable, ABC):
 
     @property
     def takes_sparse(self) -> bool:
-        """True if the voters accept sparse rows, as native trees and committees of committees do."""
+        """True if the voters accept sparse rows, as `Forest`, `Rounds` and committees of committees do."""
         return bool(getattr(self.voters, "takes_sparse", False))
 
     def encode(self, X: Any) -> Any:
-        """Return the checked matrix that the voters take, or X itself for estimators with their own checks."""
+        """Return the checked matrix that the voters take, X itself for estimators with their own checks, or both."""
         if self.table is not None:
             cells = self.table.encode(X) if not is_sparse(X) else self._encode_sparse(self.table, X)
             if not getattr(self.voters, "reads_tables", False):

@@ -59,7 +59,7 @@ class LinkedTrees:
     codes: Mapping[int, Index]  # for each categorical node the category codes that go left
 
     def forest(self, *, n_classes: int, n_categories: NDArray[np.int32]) -> Forest:
-        """Convert to a `Forest`. `n_classes` is 2 for one signed score, 1 for `Rounds`, else D."""
+        """Convert to a `Forest`. `n_classes` is 2 for one signed score, 1 for a number or `Rounds`, else D."""
         split = self.feature >= 0
         order, position, sizes = breadth_first(self.left, self.right, split, self.root)
         offset = extents(sizes)
@@ -146,7 +146,7 @@ class BoostedModel:
 
     trees: LinkedTrees
     score: Index  # (T,): score of each tree, unless leaves have one number per score
-    intercept: F64  # (D,): log-odds of the second of two classes, divided by `sigmoid`, or one score per class
+    intercept: F64  # (D,): log-odds of the second of two classes over `sigmoid`, or a score per class or number
     table: TableSchema
     one_vs_rest: bool = False  # each score is the log-odds of its class against the rest
     sigmoid: float = 1.0  # factor from a score to a log-odds

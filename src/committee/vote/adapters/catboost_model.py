@@ -54,7 +54,6 @@ def signed_32_bit(number: int) -> int:
 
 @cache
 def integers_by_hash() -> dict[int, int]:
-    """Dictionary from category hash to integer, for the integers from -999 to 99,999."""
     return {category_hash(str(number)): number for number in WHOLE_NUMBERS}
 
 

@@ -34,7 +34,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 ZERO = float(np.float32(1e-35))
 """Largest magnitude that LightGBM treats as zero."""
 MAX_GROWTH = 100
-"""Largest ratio of the nodes of a new tree to those of the old one."""
+"""Largest ratio of the nodes of a new tree to the mean number of the old ones."""
 _ABSENT, _NEGATIVE, _POSITIVE = range(3)
 """Range of a column below a split: zero or missing, below zero, or above."""
 _BELOW = float(np.nextafter(-ZERO, -np.inf))
@@ -233,8 +233,8 @@ def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:
 
     LightGBM adds the starting scores to the leaves of the first trees. They are removed as the hessian-weighted mean of
     each such tree, except for ``boosting="rf"``. The categories of a column of integer codes are the codes of the
-    training rows. Without `keep_names`, names with underscores are dropped, since LightGBM replaces spaces by
-    underscores.
+    training rows. Without `keep_names`, columns have no names if one has an underscore, which LightGBM writes for
+    spaces, too.
     """
     parts = text.split("\nTree=")
     header = _entries(parts[0].splitlines())

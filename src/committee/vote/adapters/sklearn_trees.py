@@ -43,13 +43,11 @@ def are_regression_trees(members: Sequence[Any]) -> bool:
 
 
 def feature_names(estimator: Any) -> tuple[str, ...] | None:
-    """Column names of a fitted scikit-learn estimator, if it was fitted on a table with names."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else tuple(map(str, names))
 
 
 def numeric_table(estimator: Any) -> TableSchema:
-    """Schema of the numeric columns of a fitted scikit-learn estimator."""
     return TableSchema(feature_names(estimator), (None,) * estimator.n_features_in_)
 
 
@@ -64,8 +62,8 @@ def forest_of_trees(
     """Convert fitted scikit-learn trees with one output to a forest with the same leaves.
 
     Thresholds are moved by `float64_threshold`. `classes` has the labels in the wanted order, or is None for
-    regressors. With `soft` leaves hold class shares (K columns also for two classes, as 2 p - 1 would lose digits and
-    ties), else labels.
+    regressors, whose leaves hold numbers. With `soft` leaves hold class shares (K columns also for two classes, as
+    2 p - 1 would lose digits and ties), else labels.
     """
     if classes is None:
         shares = np.concatenate([member.tree_.value[:, 0, :1] for member in trees])

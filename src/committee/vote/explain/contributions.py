@@ -104,7 +104,6 @@ def contributions(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1)
 
 
 def require_score_output(output: str) -> None:
-    """Raise ``ValueError`` unless the output of model trees is "score"."""
     if output != "score":
         raise ValueError(
             f"output={output!r} of model trees is no sum over columns, as their scores go through a link first; take "
@@ -113,7 +112,6 @@ def require_score_output(output: str) -> None:
 
 
 def require_record(voters: ModelForest) -> TrainingRecord:
-    """Return the training record of model trees, or raise ``ValueError``."""
     if voters.record is None:
         raise ValueError("These model trees hold no record of their training rows, which contributions need; fit anew.")
     return voters.record
@@ -213,7 +211,8 @@ def probability_contributions(committee: Committee, X: Any, *, n_threads: int = 
     The last place is the probability if all features are unknown; all places sum to ``predict_proba(X)``. For means of
     class shares of trees the values are Shapley values of the probability. For other trees and lines, Shapley values of
     the score are propagated by `carried_shares`. SBPMT's soft model trees use `leaf_probability_shares`, committees of
-    committees the weighted mean of their members. Raise ``TypeError`` for other voters or sparse `X`.
+    committees the weighted mean of their members. Raise ``TypeError`` for other voters or sparse `X`, ``ValueError``
+    for trees that abstain and divide by the weight of the others.
     """
     if is_sparse(X):
         raise TypeError(

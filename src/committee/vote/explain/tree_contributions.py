@@ -207,6 +207,5 @@ def interventional_contributions(
 
 
 def check_background(background: Any) -> None:
-    """Raise ``ValueError`` for a background without rows."""
     if not len(background):
         raise ValueError("background has 0 rows; give one or more, such as 100 of the training table")

@@ -50,7 +50,7 @@ class Link(NamedParameters, ABC):
 
     @property
     def averages(self) -> bool:
-        """True if scores are divided by the weight of the voters; then intercepts and offsets are refused."""
+        """True if scores are tallies out of the weight of the voters; then intercepts and offsets are refused."""
         return False
 
     def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:  # most take all
