@@ -47,10 +47,10 @@ class AdaBoostClassifier(Boosting, BoostedCalibration):
     estimator_errors_ : float64 array (rounds,)
         Weighted error of each voter under the weights it was trained on.
     normalisers_ : float64 array (rounds,)
-        Z_t, the sum of the row weights that round t has updated, before they are normalised. The training error of
-        discrete and confidence-rated committees of two classes is at most the product of the Z_t.
+        Z_t, the sum of the row weights that round t has updated, before they are normalised. With two classes the
+        training error is at most the product of the Z_t.
     validation_errors_ : float64 array or None
-        Held-out error after each round; None without held-out rows, or with `scoring`.
+        Held-out error after each round that is kept; None without held-out rows, or with `scoring`.
 
     References
     ----------
@@ -177,8 +177,6 @@ class AdaBoostClassifier(Boosting, BoostedCalibration):
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """Weight of one round's voter, its leaf votes, and the factors of the row weights."""
-
     alpha: float
     factor: F64  # of a row's weight, by its leaf and class: (N, K), or (N, 2 K) for AdaBoost.MH
     error: float
@@ -218,8 +216,6 @@ class AdaBoostRun(BoostingRun):
 
 
 class TreeRun(AdaBoostRun):
-    """The rounds on native trees."""
-
     def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
         super().__init__(model, rows)
         self.seed: int = seed
@@ -304,7 +300,6 @@ def samme_weight(error: float, eps: float, n_classes: int) -> float:
 
 
 def samme_step(learning_rate: float, weight: float) -> float:
-    """Return the product, at most `MAX_STEP`."""
     return min(learning_rate * weight, MAX_STEP)
 
 
@@ -388,7 +383,7 @@ class Abstaining(Rule):
     """Votes with abstentions: each side of a stump votes for a class or abstains (h = 0).
 
     With P the weight voted right and N the weight voted wrong, alpha = learning_rate ln((K - 1) (P + eps) / (N + eps)),
-    eps = 1 / (2 n). Rows on which the stump abstains keep their weight.
+    eps = 1 / (2 n). Rows on which the stump abstains keep their weight, before all are normalised.
     """
 
     criterion: Criterion | None = "abstaining"
@@ -410,7 +405,6 @@ class Abstaining(Rule):
 
 
 RULES: dict[str, type[Rule]] = {"discrete": Discrete, "confidence": Confidence, "abstaining": Abstaining}
-"""Rules by the values of `vote`."""
 
 
 def shares(tree: GrownTree) -> F64:

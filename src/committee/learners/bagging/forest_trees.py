@@ -81,7 +81,7 @@ class RowDraw:
 
 @dataclass(frozen=True, eq=False)
 class DrawnTree:
-    """A tree, its out-of-bag rows and their leaves; both are empty if no out-of-bag votes are needed."""
+    """A tree, its out-of-bag rows and their leaves; both arrays are empty if no out-of-bag votes are needed."""
 
     forest: Forest
     left_out: I32
@@ -126,7 +126,7 @@ class ForestTrees(ABC, Generic[R]):
 
     A row that is drawn k times has k times its weight. With `out_of_bag` trees also have the leaves of their out-of-bag
     rows. The preparation uses `n_threads`, the growth of a tree one. With `has_earlier`
-    the trees of some seeds are given, from an earlier fit; their votes need the values of cells.
+    the first seeds have trees of an earlier fit, whose out-of-bag votes need the cells, not only bin codes.
     """
 
     rows: R
@@ -159,7 +159,6 @@ class ForestTrees(ABC, Generic[R]):
         self.deep = self._deep_grower(1)
 
     def __call__(self, seed: int, earlier: Forest | None = None) -> DrawnTree:
-        """Draw rows, and grow the tree, unless it is that of an earlier fit."""
         times = self.draw.times(seed)
         drawn = rows_where(times > 0)
         if earlier is not None:
@@ -178,7 +177,7 @@ class ForestTrees(ABC, Generic[R]):
             raise ValueError(
                 "warm_start continues trees that were grown on other rows, or drew rows by another random_state, so "
                 "that their out-of-bag rows are unknown. Give the rows and random_state of the last fit, set "
-                "oob_score=False and calibrate=None, or set warm_start=False."
+                "oob_score=False (for classes calibrate=None too), or set warm_start=False."
             )
         left_out = rows_where(times == 0)
         return DrawnTree(tree, left_out, leaf[left_out])
@@ -238,5 +237,4 @@ class TargetTrees(ForestTrees[TargetRows]):
 
 
 def rows_where(mask: NDArray[np.bool_]) -> I32:
-    """Indices of a mask, as the kernels take them."""
     return np.flatnonzero(mask).astype(np.int32)

@@ -27,7 +27,7 @@ Rule: TypeAlias = Literal["one_standard_error", "minimum"]
 BATCH = 25
 """Trees between two checks of early stopping."""
 MIN_WITH_VOTE = 0.99
-"""Share of the rows that must have an out-of-bag vote before an error counts as the forest's."""
+"""Least share of the rows with an out-of-bag vote at a number of trees that may be chosen."""
 
 
 # --- the curve of a forest --------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class GrowingForest:
         self._lowest, self._at_lowest, self._loss_at_lowest = np.inf, 0, np.zeros(0)
 
     def trees(self, grown: Iterable[DrawnTree]) -> Iterator[Forest]:
-        """Yield trees until the out-of-bag error has stopped decreasing."""
+        """Yield trees, with a rule until the out-of-bag error has stopped decreasing."""
         for tree in grown:
             if self.oob is not None:
                 self.oob.add(tree)
@@ -193,7 +193,6 @@ def draw_reserve(n: int, share: float, random: np.random.RandomState) -> Mask:
 
 
 def refuse_balanced_weights(class_weight: Any, reserve: float) -> None:
-    """Refuse class weights that depend on the reserve's labels."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         raise ValueError(
             f"class_weight='balanced' counts the labels of all rows, and those of reserve={reserve} must have no part "
@@ -223,8 +222,8 @@ class Reserve:
     ) -> tuple[Rows, Reserve, TableSchema]:
         """Draw the reserve; return the other rows, the reserve, and the schema of the former.
 
-        The reserve contributes class labels, but no feature categories: categories of the reserve alone are unseen, as
-        in new rows. `counted` are those of the user's rows that have weight.
+        Categories that only rows of the reserve have are unseen ones, as in new rows. `counted` is the mask of the
+        user's rows that have weight.
         """
         mask = draw_reserve(len(rows), share, random)
         held = np.bincount(rows.labels[~mask], minlength=len(classes))
@@ -242,9 +241,9 @@ class Reserve:
         return kept, cls(rows.take(mask).encode_levels_with(table), numbers, others), table
 
     def attributes(self, committee: Committee, oob: OobCurve | None, votes: F64 | None) -> dict[str, Any]:
-        """Fitted attributes of the forest's votes on the reserve, added to the out-of-bag votes of the other rows.
+        """Fitted attributes by the out-of-bag votes of the other rows and the forest's votes on the reserve.
 
-        Out-of-bag votes, if there are any, are in `oob`, and at their places among all rows in `votes`.
+        Out-of-bag votes, if there are any, are in `oob`, and at their places among all of the user's rows in `votes`.
         """
         shares = committee.voters.tally(self.rows.cells) / committee.n_voters
         votes = np.full((len(self.others), shares.shape[1]), np.nan) if votes is None else votes

@@ -245,7 +245,8 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     oob_score_ : float
         Out-of-bag accuracy of the forest, the reserve included.
     oob_decision_function_ : float64 array (n, n_classes)
-        Mean out-of-bag class shares; NaN where there is none, and for rows of zero weight.
+        Mean out-of-bag class shares, or votes with ``voting="hard"``; NaN where there is none, and for rows of zero
+        weight. Rows of the reserve have the mean over all trees.
     reserved_rows_ : int64 array
         Numbers of the rows that no tree could draw, ascending; only with `reserve`.
 
@@ -355,7 +356,8 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     those of `criterion`; leaves of "absolute_error" hold the weighted median.
 
     `y` may have several columns. Then each tree is grown on all of them: leaves hold the mean of each target, and a
-    split lowers the sum of their squared errors, each over the target's variance, so that units do not matter.
+    split lowers the sum of the errors of all targets, each divided by its standard deviation, so that units do not
+    matter.
 
     Attributes
     ----------

@@ -47,10 +47,9 @@ if TYPE_CHECKING:
     from committee.vote.explain.tree_contributions import Output
 
 EmphasisName = Literal["samme", "half", "m1", "m2", "mh"]
-"""Values of the parameter `emphasis`."""
 
 MOST_CLASSES = 64
-"""Classes of a leaf up to which each score is boosted on all of its rows, in place of a sample of the other classes."""
+"""Most classes of a leaf whose scores are boosted on all its rows; with more, rows of other classes are sampled."""
 
 
 # --- emphasis ---------------------------------------------------------------------------------------------------------
@@ -157,7 +156,7 @@ class M2(LabelEmphasis):
 
     def move(self, tree: ModelTree, wrong: Mask, alpha: float) -> None:
         doubts = self._doubts(tree)
-        # the common factor exp(-alpha) goes when they are divided by their sum
+        # factors that all weights share cancel in the division by their sum
         self.D[tree.drawn] *= np.exp(alpha * (doubts - doubts.max()))
         self._settle()
 
@@ -204,8 +203,6 @@ EMPHASES: dict[str, type[Samme]] = {"samme": Samme, "half": Half, "m1": M1, "m2"
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """The model trees of one subsample, with weight, error and risk of each."""
-
     trees: ModelForest
     alpha: list[float]
     errors: list[float]
@@ -240,10 +237,9 @@ def boost(
 ) -> BoostedTrees:
     """AdaBoost of model trees on the drawn rows (Algorithm 4).
 
-    err = sum w_i [G(x_i) != y_i]; alpha = ln((1 - err) / err) + ln(J - 1) ("samme"), or with half the first
-    logarithm ("half", the paper's); wrong rows' weights grow by exp(alpha). See `EMPHASES` for the others. A tree
-    without error (in AdaBoost.M2: without doubt) is the committee's only one; one no better than chance is left out,
-    unless it is the first.
+    The classes of `EMPHASES` define weights and errors. Both a tree without error (in AdaBoost.M2: without doubt) and
+    one no better than chance end the run. The former is the committee's only tree; the latter is left out unless it is
+    the first.
 
     Equation: sbpmt-boosting (docs/theory.md).
     """
@@ -317,8 +313,8 @@ class SBPMTClassifier(SubsampledVote):
         Error of each tree under the weights it was trained on; trees as in ``committee_.voters``, whose
         ``start`` is the first tree of each committee and whose ``alpha`` is their weight.
     risks_ : float64 array (n_trees,)
-        Risk of each tree's leaves under the same weights (the probit risk of Theorem 6; more than two classes:
-        summed over the classes' scores); ``errors_ <= risks_ / ln 2``.
+        Risk of each tree's leaves under the same row weights (with the probit link that of Theorem 6; more than two
+        classes: summed over the classes' scores, or the joint one of gradient steps); ``errors_ <= risks_ / ln 2``.
     estimators_samples_ : list of int64 arrays
         Row numbers of each committee's training rows, ascending.
 

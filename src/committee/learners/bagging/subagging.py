@@ -60,7 +60,7 @@ class SubsampledVote(GroupedRows, CalibratedClassifier):
         class, and where groups were drawn, as are the attributes that follow from it.""",
         "uint8 array (n_estimators, ceil(n / 8))",
     )
-    n_samples_fit_: int = fitted("Training rows of positive weight.", "int")
+    n_samples_fit_: int = fitted("Number of training rows of positive weight; absent like `draws_`.", "int")
     complete_: bool = fitted("""True if `draws_` has every subsample, as with ``n_estimators="all"``.""", "bool")
 
     n_estimators: int | Literal["all"]
@@ -113,7 +113,7 @@ class SubsampledVote(GroupedRows, CalibratedClassifier):
         The first is the infinitesimal jackknife over the draws (Wager, Hastie, Efron 2014; Ghosal and Hooker 2021 for
         subsamples), which needs no further fit. Its bias is positive and grows with `max_samples`: small at a fifth
         of the rows, a factor of two to four at 0.7. It needs hundreds of voters rather than 21, which ``noise`` shows.
-        Both are of the vote without the temperature of `calibrate`, and count each row as one draw, whatever it weighs.
+        Both are of the vote without the temperature of `calibrate`, and count each row once, whatever it weighs.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class SubaggingClassifier(SubsampledVote):
     Notes
     -----
     ``sample_weight`` goes to the voters, whose ``fit`` must take it. A weight of k counts as k rows in each voter, but
-    a row is drawn or not drawn as a whole: weights and repeated rows agree in the mean over draws, not draw by draw.
+    a row is drawn or not drawn as a whole, where k equal rows are drawn one by one.
     Where many rows are copies of others, as after resampling, copies are drawn as a whole too (`fit`).
 
     References

@@ -99,7 +99,10 @@ def draw_groups(
 
 
 def subsample_size(n: int, n_classes: int, max_samples: float | int, bootstrap: bool, drawn: str = "rows") -> int:
-    """Number of rows to draw from n; ``ValueError`` if `max_samples` exceeds n or is below the number of classes."""
+    """Number of rows, or groups, to draw from n: at least `n_classes`.
+
+    ``ValueError`` for more than n without replacement, and for an int below `n_classes`.
+    """
     size = int(max_samples) if isinstance(max_samples, Integral) else int(max_samples * n)
     if size > n and not bootstrap:
         raise ValueError(
@@ -146,7 +149,7 @@ def count_subsamples(n_rows: int, size: int) -> float:
 
 
 def draw_weights(rows: Rows, n_classes: int, class_weight: Any, counts: Counts) -> F64:
-    """Weights of all rows ``(n,)``, without `counts`; with "balanced_subsample" the drawn classes then weigh alike."""
+    """Row weights ``(n,)`` before the factor `counts`; after it "balanced_subsample" gives classes equal weight."""
     if class_weight != "balanced_subsample":
         return rows.weights
     return (
@@ -177,7 +180,6 @@ def scatter_rows(values: F64, sample_weight: ArrayLike | None) -> F64:
 
 
 def warn_without_vote(without_vote: Mask, ending: str) -> None:
-    """Warn if more than 1 % of the rows have no out-of-bag vote."""
     if without_vote.mean() > 0.01:
         warn_user(
             f"{without_vote.sum()} rows are in every draw and have no out-of-bag vote; "

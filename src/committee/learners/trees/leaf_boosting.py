@@ -28,8 +28,6 @@ ROUNDING = 1e-12  # errors that differ by less than this share of the weight are
 
 @dataclass(frozen=True, eq=False)
 class LeafBoosting:
-    """Data and limits of the boosting in leaves."""
-
     D: F64
     labels: NDArray[np.uint16]
     weights: F64  # Of rows (n,), or of rows for each score (n, O)
@@ -149,9 +147,9 @@ def folds(leaf: I64, labels: NDArray[np.uint16], seed: int) -> I64:
 
 
 def without_each_fold(rows: I32, leaf: I64, fold: I64) -> tuple[I32, I64, I64]:
-    """Return ``rows`` and ``start`` of the rows of each leaf without each of its folds, and each row's own entry.
+    """Return, for each pair of a leaf and a fold, the rows of the leaf in other folds: all rows and their starts.
 
-    Each leaf has rows of at least two folds.
+    The third array ``(m,)`` numbers the pair of each row. Each leaf has rows of at least two folds.
     """
     own = leaf * N_FOLDS + fold
     problems = np.unique(own)
@@ -169,7 +167,7 @@ def without_each_fold(rows: I32, leaf: I64, fold: I64) -> tuple[I32, I64, I64]:
 HELD_OUT = 1 / 3
 N_STEPS = 20  # boosting steps of a node's score, which reach most of the gain of a leaf's own steps
 N_STEPS_OF_MANY = 10  # with more classes than `LeafBoosting.most_classes`
-MOST_ROWS = 1_000  # rows that the score of a node is boosted on
+MOST_ROWS = 1_000  # most rows that the score of a node is boosted on
 
 
 def rows_by_leaf(leaf: NDArray[np.integer], n_leaves: int) -> I64:
@@ -180,7 +178,7 @@ def rows_by_leaf(leaf: NDArray[np.integer], n_leaves: int) -> I64:
 
 @dataclass(frozen=True, eq=False)
 class RowsOfNodes:
-    """Rows of a tree, ordered by leaf so that each node has those of one range."""
+    """Rows of a tree, ordered by leaf: those of node i are ``rows[begin[i]:end[i]]``."""
 
     rows: I32
     begin: I64
@@ -217,8 +215,9 @@ def pruned(
 ) -> GrownTree:
     """Return the tree without splits below which scores err more than the node's own (Quinlan 1987).
 
-    Scores are boosted in every node on two thirds of its rows, and evaluated on the others. `weights` ``(n,)`` are
-    those of the data, not of the round of boosting, as late rounds put most of the weight on few rows.
+    Scores are boosted in every node on two thirds of its rows, at most `MOST_ROWS`, and evaluated on the other third.
+    `weights` ``(n,)`` are those of the data, not of the round of boosting, as late rounds put most of the weight on few
+    rows.
 
     Equation: reduced-error (docs/theory.md).
     """

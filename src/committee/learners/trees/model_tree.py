@@ -58,6 +58,7 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
         Share of each feature in the decrease of the training risk, by splits and in the leaves.
     risk_path_ : array (n_leaves, n_outputs, n_leaf_steps + 1)
         Mean risk of the training rows of each leaf before and after every step; with ``n_leaf_steps="cv"`` for 100.
+        With ``tree="per_class"`` the leaves of all trees, each of one output.
 
     Notes
     -----
@@ -67,9 +68,9 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
     Steps that would take a training score past +-20 (probit; 40 for logit) are not taken, and a step that does not
     lower the risk is halved until it does, so the weighted risk never rises (Lemma 3 of [1]_).
 
-    Folds, of `calibrate` and of ``n_leaf_steps="cv"``, follow the rows' numeric cells. Rows that differ in categories
-    alone are dealt in the order of the categories' names, so that other names change the folds of a table without
-    numbers.
+    The folds of `calibrate` follow the rows' numeric cells. Rows that differ in categories alone are dealt in the order
+    of the categories' names. The folds of ``n_leaf_steps="cv"``, and the held-out third of
+    ``min_impurity_decrease="auto"``, depend on `random_state` and the order of the rows.
 
     References
     ----------
@@ -125,7 +126,7 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
 
     @property
     def leaf_models_(self) -> pl.DataFrame:
-        """Rule and linear score of every leaf: one row per leaf with two classes, else one per leaf and class."""
+        """Rule and linear score of every leaf: a row per leaf, or per leaf and class if leaves have several scores."""
         from committee.vote.explain.rules import leaf_models
 
         return leaf_models(self._trees, self.classes_, self.table_)
@@ -182,8 +183,6 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
 
 @dataclass(frozen=True)
 class ModelTreeLimits:
-    """Limits of a model tree's growth, and of the boosting in its leaves."""
-
     growth: GrowthLimits
     n_leaf_steps: int | Literal["cv"]
     leaf_steps: Literal["newton", "gradient"]
@@ -244,7 +243,8 @@ class BoostedTree:
 class ModelTree:
     """A fitted model tree of one tree, or one for each class, with its linear scores of the `drawn` training rows.
 
-    `risk` is that of each leaf before and after every step, ``(L, O, B + 1)``, or without a record the last one.
+    `risk` is that of each leaf before and after every step, ``(L, O, B + 1)``, or ``(L, O, 1)``, the last, without a
+    record; the L leaves are those of all trees.
     """
 
     trees: tuple[BoostedTree, ...]
@@ -282,8 +282,8 @@ class ModelTreeTable:
     ) -> ModelTree:
         """Return a model tree on the drawn rows, whose weights ``(n,)`` are positive; if `record`, with risks by step.
 
-        With `of_scores` ``(n, K)`` the score of class k is boosted by the weights in column k, by which its own tree is
-        grown, too.
+        With `of_scores` ``(n, K)`` Newton steps of the score of class k weigh the rows by column k, as does the growth
+        of a tree per class.
 
         Equation: model-tree (docs/theory.md).
         """

@@ -99,8 +99,6 @@ class JointLikelihood:
 
 @dataclass(frozen=True)
 class NewtonBoost:
-    """Loss, steps and limits of boosted scores."""
-
     n_classes: int
     link: LinkName
     n_steps: int
@@ -137,8 +135,6 @@ class NewtonBoost:
 
 @dataclass(frozen=True, eq=False)
 class Boosted:
-    """A boosted score with its training history."""
-
     voters: LinearScores | Forest  # one linear score, or the stumps in the order of their steps and outputs
     path: I32
     """``(O, B)``: design column (lines) or column of the table (stumps) of every step; -1: a constant, -2: no step."""
@@ -304,8 +300,6 @@ class Stump:
 
 
 class StumpScore:
-    """The boosted score of one output."""
-
     def __init__(self, boost: NewtonBoost, growing: _core.Grower, rows: Rows, output: int) -> None:
         self.boost: NewtonBoost = boost
         self.output: int = output
@@ -325,7 +319,7 @@ class StumpScore:
         return tree, value, value[leaf]
 
     def step(self) -> Stump:
-        """Return the next stump; one of value 0, as all later ones, if the risk does not decrease."""
+        """Return the next stump; one of value 0, the last, if the risk does not decrease or a score passes the cap."""
         gradient, curvature, _ = _core.newton_terms(self.boost.link, self.sign * self.f)
         tree, value, at_rows = self.grown(self.sign * gradient / curvature, self.v * curvature)
         f, risk, share = self.boost.shortened(self.f, at_rows, self.sign, self.v, self.risks[-1])
@@ -425,7 +419,7 @@ class JointStumpRun(JointRun, StumpRun):
         return Direction(Stump(score.output, tree, value, int(tree.feature[0])), at_rows, float(self.v @ (r * at_rows)))
 
     def _moved(self, nearest: list[Direction]) -> list[Stump]:
-        # the stump of a score that would pass the cap is halved nine times, then left out
+        # the stump of a score that would pass the cap is halved up to nine times, then left out
         for cut in range(MAX_CUTS + 1):
             d, gain = np.zeros_like(self.F), sum(each.gain for each in nearest)
             for each in nearest:

@@ -29,7 +29,6 @@ RUNS: dict[tuple[str, str], Callable[[NewtonBoost, Rows, TableSchema], NewtonRun
     ("gradient", "line"): JointLineRun,
     ("gradient", "stump"): JointStumpRun,
 }
-"""Boosting by `steps` and `learner`."""
 
 
 @with_parameters
@@ -132,7 +131,9 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
     def _line(self) -> LinearScores:
         check_is_fitted(self)
         if not isinstance(self.committee_.voters, LinearScores):
-            raise AttributeError("coef_, intercept_ and design_names_ are those of lines; this model has stumps.")
+            raise AttributeError(
+                "coef_, intercept_ and design_names_ are those of lines; this model has stumps, or one class."
+            )
         return self.committee_.voters
 
 
@@ -172,7 +173,8 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
         Mean risk before and after every step; it never rises. With ``steps="gradient"`` the sum over the outputs is the
         risk, and each output's decrease is in proportion to sum v r_k d_k.
     validation_risks_ : float64 array or None
-        Held-out risk after each step, summed over the outputs, when early stopping is on.
+        Held-out risk after each step, also those after the best one: summed over the outputs, or with
+        ``steps="gradient"`` the joint one. None without held-out rows, or with `scoring`.
 
     Notes
     -----

@@ -131,8 +131,8 @@ class TreeVoter(OneTree, BaseClassifier, TreeParameters):
     )
 
     shrinkage_: float = fitted(
-        """Strength of the shrinkage, in rows (docs/theory.md); absent if `calibrate` is None, and where no rows could
-        be held out.""",
+        """Strength of the shrinkage, in rows (docs/theory.md); absent if `calibrate` is None or False, and where no
+        rows could be held out.""",
         "float",
     )
     stored_attributes: ClassVar[tuple[str, ...]] = ("shrinkage_",)
@@ -183,15 +183,15 @@ class TreeVoter(OneTree, BaseClassifier, TreeParameters):
 class TreeRegressor(OneTree, BaseRegressor, TreeParameters):
     """A regression tree: a leaf predicts the weighted mean of its training rows, or their median.
 
-    Splits maximise the decrease of the weighted squared error,
+    Splits minimise the weighted squared error of both sides,
 
         sum_left w (y - mean_left)^2 + sum_right w (y - mean_right)^2,
 
     over at most `max_bins` thresholds a column. Missing values learn their side, and categories are split into the best
     two sets, which are intervals in the order of their mean targets [1]_ [2]_. `y` may have several columns: then
-    squared errors, each over its target's variance, are summed, and categories tried in the order of each one's means.
-    Other errors are those of `criterion`; for "absolute_error" categories are tried in the order of their medians,
-    which need not have the best two sets.
+    squared errors, each over its target's variance, are summed, and categories tried in the order of the means of each
+    target. Other errors are those of `criterion`; for "absolute_error" categories are tried in the order of their
+    medians, where the best two sets need not be intervals.
 
     References
     ----------
@@ -235,7 +235,7 @@ def abstention_z(right: float, wrong: float, n_classes: int) -> float:
     """Return Z of voting with shares P right and N wrong, the rest abstaining.
 
     Z = 1 - P - N + K P^(1/K) (N / (K - 1))^((K - 1)/K) if (K - 1) P > N, else 1: the least of
-    1 - P - N + P exp(-alpha) + N exp(alpha / (K - 1)) over alpha.
+    1 - P - N + P exp(-alpha) + N exp(alpha / (K - 1)) over alpha >= 0.
 
     Equation: abstentions (docs/theory.md).
     """
