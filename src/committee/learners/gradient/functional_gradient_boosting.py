@@ -42,8 +42,8 @@ class FunctionalRun(BoostingRun):
 
     Each round fits a clone of the base learner for each score to the antigradient of the loss at F, and moves F along
     their predictions: F <- F + a b(x). The step a is the learning rate, times the best step if there is a line search.
-    A round that changes nothing ends the run, and is dropped unless it is the first. The base learner is given the
-    rows' weights if `weighted`.
+    If rounds draw no rows, one that changes nothing ends the run, and is dropped unless it is the first. The base
+    learner is given the rows' weights if `weighted`.
 
     Equation: functional-gradient (docs/theory.md).
     """
@@ -137,7 +137,7 @@ class FunctionalGradientBoosting(LossBoosting):
         None,
         type_words="regressor or None",
     )
-    n_estimators: int = shared.n_estimators(100, "early stopping ends the run, or a round changes nothing")
+    n_estimators: int = shared.n_estimators(100, "early stopping ends the run, or a round on all rows changes nothing")
     _: KW_ONLY
     learning_rate: float = shared.learning_rate(0.1)
     line_search: bool = parameter(

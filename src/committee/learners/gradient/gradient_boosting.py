@@ -105,10 +105,11 @@ class GradientBoosting(WarmStart, LeafRefitting):
 
     n_estimators: int | Literal["auto"] = parameter(
         "auto",
-        f"""Most rounds; fewer when early stopping ends the run, or a round changes nothing. "auto": {FEWEST_ROUNDS}, or
-        up to {MOST_ROUNDS} where the total step that the trials of `learning_rate` find takes more rounds of
-        {CLASSES.rate}, of {NUMBERS.rate} for numbers; half as many, of larger rates, for more than two classes of many
-        rows (docs/gradient-boosting.md); with early stopping and without trials {MOST_ROUNDS}.""",
+        f"""Most rounds; fewer when early stopping ends the run, or a round on all rows and columns changes nothing.
+        "auto": {FEWEST_ROUNDS}, or up to {MOST_ROUNDS} where the total step that the trials of `learning_rate` find
+        takes more rounds of {CLASSES.rate}, of {NUMBERS.rate} for numbers; for more than two classes of many rows at
+        least {FEWEST_ROUNDS // 2}, of a larger rate (docs/gradient-boosting.md); with early stopping and without
+        trials {MOST_ROUNDS}.""",
         COUNT,
         StrOptions({"auto"}),
     )
@@ -182,8 +183,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
     )
     line_search: bool = parameter(
         False,
-        """Step along each tree to the least objective (loss and penalties of all training rows), times `learning_rate`.
-        The objective then never rises.""",
+        """Step along the trees of each round to the least objective (loss and penalties of all training rows), times
+        `learning_rate`. The objective then never rises.""",
     )
     monotonic_constraints: Any = parameter(
         None,
@@ -213,8 +214,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
     early_stopping: bool = parameter(
         False,
         """Stop when the loss on held-out rows has not improved for `n_iter_no_change` rounds, and keep the rounds up to
-        the best one. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`; then the leaves of the rounds
-        that are kept are refitted on all rows, splits as they are.""",
+        the best one. Held out are `X_val`, `y_val` of `fit`, or a `validation_fraction`. After a fraction was held out,
+        and without `warm_start`, leaves of the rounds that are kept are refitted on all rows, splits as they are.""",
     )
     scoring: Any = shared.scoring(
         "early stopping and the trials of `learning_rate` follow",
@@ -225,7 +226,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
     warm_start: bool = parameter(
         False,
         """Go on from the committee of the last `fit`, up to `n_estimators` rounds in all. On the same rows, with the
-        same integer `random_state`, that gives the bits of one long fit.""",
+        same integer `random_state` and a number as `learning_rate`, that gives the bits of one long fit; "auto" keeps
+        the rate of the first fit.""",
         after="n_iter_no_change",
     )
     random_state: Any = shared.random_state("the held-out rows, and of the rows and features of rounds")
@@ -477,8 +479,7 @@ class GradientBoostingRegressor(OffsetRegressor, GradientBoosting):
     quantile: float | Sequence[float] = parameter(
         0.5,
         """For ``loss="quantile"`` or "quantiles": level of the predicted quantile. Several, in rising order, are
-        predicted at once, as columns: each round is one tree whose leaves hold a number for each, and the numbers of a
-        row are put in order, so that they never cross.""",
+        predicted at once, as columns; the numbers of a row are put in order, so that they never cross.""",
         FRACTION,
         "array-like",
         type_words="float or sequence of float",

@@ -34,7 +34,7 @@ EXTRA_TREES, EXACT_FROM = 2 / 3, 50_000
 
 @dataclass(frozen=True, eq=False)
 class ChosenRounds:
-    """How a fit runs: number of rounds, learning rate, settings of a round, and the trials that chose them."""
+    """Number of rounds, learning rate and settings of a fit, and the trials that chose them."""
 
     most: int
     learning_rate: float
@@ -135,7 +135,6 @@ class GradientFit:
         return learner.learning_rate == "auto" and not hindered
 
     def run(self, parted: PartedRows | None, rate: float, settings: RoundSettings) -> GradientRun:
-        """Begin a run, on all rows or on those that are not held out."""
         learner, rows, whole, binned, threads = self.learner, self.rows, self.target, self.binned, self.n_threads
         if self.units is None and settings.subsample < 1.0:
             self.units = RowUnits.of(rows, self.seed, threads)

@@ -31,8 +31,8 @@ def most_leaves(n: float) -> int:
 def drawn_feature_weights(learner: Any, of_tree: int, of_node: int) -> NDArray[np.uint32] | None:
     """Return the weights of columns in draws, ``(p,)``, None if the learner has none.
 
-    `of_tree` and `of_node` are the numbers of columns that a tree and a node draw; 0 without a draw. Raises ValueError
-    if there are weights, but every node has all columns.
+    `of_tree` and `of_node` are the numbers of columns of a tree and a node; 0 means all. Raises ValueError if there are
+    weights, but every node has all columns.
     """
     if learner.feature_weights is None:
         return None
@@ -50,7 +50,11 @@ def gradient_grower(
     max_leaf_nodes: int,
     threads: int,
 ) -> _core.GradientGrower:
-    """Return the grower of one tree after the other; `drawn` are columns of a node, their weights, and thresholds."""
+    """Return the grower of one tree after the other.
+
+    `drawn` holds the number of columns of a node (0: all), the weights of columns, and the share of the trees whose
+    nodes draw thresholds.
+    """
     max_features, weights, extra_trees = drawn
     more: dict[str, Any] = {} if learner.max_delta_step is None else {"max_weight": float(learner.max_delta_step)}
     more |= {} if weights is None else {"feature_weights": weights}

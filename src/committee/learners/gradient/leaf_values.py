@@ -109,10 +109,10 @@ def node_sums(terms: F64, leaf: I32, n_nodes: int) -> F64:
 def refitted_tree(
     tree: _core.GradientTree, sums: F64, count: NDArray[np.integer], penalty: LeafPenalty, *, weighted: bool
 ) -> _core.GradientTree:
-    """Return the tree with its leaf values refitted on other rows, within its nodes' bounds; 0 for leaves without rows.
+    """Return the tree with its leaf values refitted on other rows, within its nodes' bounds.
 
     `sums` holds `leaf_terms` summed over the rows of each leaf, ``(N, 2 D)`` or if `weighted` ``(N, 2 D + 1)``.
-    `count` ``(N,)`` holds the number of these rows.
+    `count` ``(N,)`` holds the number of these rows; a leaf without rows gets the value nearest to 0.
     """
     D, left = tree.value.shape[1], tree.left
     best = penalty.weight(sums[:, :D], sums[:, D : 2 * D], tree.bounds[:, :1], tree.bounds[:, 1:])
@@ -158,7 +158,7 @@ class LineFit:
     def sums(
         self, X: F64, tree: _core.GradientTree, leaf: I32, rows: I32 | None, gradient: F64, hessian: F64, n_threads: int
     ) -> _core.LineSums:
-        """Return sums for a tree's lines over rows ``(n, p)``, of which it was grown on `rows`."""
+        """Return the sums for a tree's lines over `rows` (None: all) of X ``(n, p)`` in the leaves `leaf` ``(n,)``."""
         g, h, n = np.atleast_2d(gradient), np.atleast_2d(hessian), int(tree.count[0])
         return _core.LineSums(X, leaf, rows, g, h, *self._paths(tree), n, n_threads)
 

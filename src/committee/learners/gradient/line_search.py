@@ -12,8 +12,8 @@ from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.target import Target
 
 LARGEST_STEP = 64.0
-"""Most Newton steps that are taken at once, as a tree with pure leaves lowers the loss with any step."""
-LONGEST = 1.0  # the same along an antigradient: longer steps would leave probabilities of 0 and 1
+"""Largest step along Newton's direction: along a tree with pure leaves every longer one lowers the loss more."""
+LONGEST = 1.0  # largest multiple of Newton's step along an antigradient: longer ones would give probabilities 0 and 1
 FLAT = 1e-6  # share of the first slope at which the search ends, for losses without curvature of their own
 _MAX_TRIALS = 100
 
@@ -70,7 +70,7 @@ class LineSearch:
     """The step along a round's trees that lowers the objective most; scores F ``(n,)`` or ``(D, n)`` move in place.
 
     The objective is the summed loss of the training rows plus the penalties of all leaf weights. Along Newton's
-    direction at most `LARGEST_STEP` steps are taken. Along an antigradient (not `newton`) the search starts at Newton's
+    direction the step is at most `LARGEST_STEP`. Along an antigradient (not `newton`) the search starts at Newton's
     step and goes at most `LONGEST` times as far; if the loss has no true second derivative there is no limit.
     """
 
@@ -88,7 +88,7 @@ class LineSearch:
     def step(self, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
         """Take `learning_rate` times the best step along `direction`, or the best step, if it lowers the objective.
 
-        Returns the step taken, or 0. `leaves` ``(L, k)`` are the values of each tree's leaves, in the scores' units.
+        Returns the step taken, or 0. `leaves` ``(L, k)`` are the values of each tree's leaves over `Target.scale`.
         """
         F = self.F
         best = self._best(self._slope(direction, np.concatenate([np.empty(0), *(v.ravel() for v in leaves)])))

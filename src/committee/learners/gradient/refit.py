@@ -180,8 +180,8 @@ class LeafRefitting(LossBoosting):
         sklearn.exceptions.NotFittedError
             If the model is not fitted.
         ValueError
-            If rows, labels or weights are invalid, the model has one class, or `monotonic_constraints` are set, as new
-            leaf values could break them.
+            If rows, labels, weights or `decay_rate` are invalid, the model has one class, or `monotonic_constraints`
+            are set, as new leaf values could break them.
 
         Examples
         --------

@@ -102,7 +102,7 @@ class ScoredRows(ABC):
     ) -> LeafLines | None:
         """Move the scores, or the array `along`, by a step along the tree grown last, and return its lines.
 
-        Its nodes add `value`, in the scores' own units; gradients have the units `unit`.
+        Its nodes add `value` ``(N, D)``; lines are those of gradients in units of `unit` ``(D,)``, multiplied by it.
         """
 
     @abstractmethod
@@ -121,8 +121,7 @@ class ScoredRows(ABC):
         """Return a tree with the leaf weights of all rows; it counts as the tree grown last."""
 
     @abstractmethod
-    def keep(self, record: FitRecord) -> None:
-        """Record the trees of later rounds, and reuse those that `record` has already."""
+    def keep(self, record: FitRecord) -> None: ...
 
 
 @dataclass(eq=False)
@@ -232,9 +231,9 @@ class GradientRun(BoostingRun):
     """Scores F of the training rows, and the rounds so far.
 
     A round computes gradients and hessians at F, grows a tree for each score or, if `shared`, one for all, and moves F
-    along them: F <- F + a b(x). The step a is the learning rate, times the best step if there is a line search. A round
-    that changes nothing ends the run, and is dropped unless it is the first. The run goes on from the rounds of the
-    committee `earlier`.
+    along them: F <- F + a b(x). The step a is the learning rate, times the best step if there is a line search. If
+    rounds draw neither rows nor columns, one that changes nothing ends the run, and is dropped unless it is the first.
+    The run goes on from the rounds of the committee `earlier`.
     """
 
     target: Target

@@ -1,7 +1,7 @@
 """Training rows in shards, perhaps on other machines: boosting's trees from sums over them.
 
-What is summed over rows is whole numbers, whose units depend on largest numbers: histograms, sums of leaves, counts. So
-trees and scores are those of the same rows in one table, to the bit, for any number of shards of any size.
+Sums over rows (histograms, sums of leaves, counts) are sums of whole numbers, in units set by the largest number of all
+shards. So trees and scores have the bits of a fit on one table, for any number of shards of any size.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Shard:
         return len(self.codes)
 
     def open(self, run: int, intercept: F64, units: RowUnits | None, training: Mask | None) -> None:
-        """Begin a run whose scores are `intercept` ``(D,)`` and whose rows are drawn by `units`."""
+        """Begin a run whose scores are `intercept` ``(D,)`` and offsets; `units` draw its rows, None: all rows."""
         F = self.target.first_scores(intercept)
         self.runs[run] = ScoredShard(F, self.target, units, training)
         if self.gradient.shape != F.shape:
@@ -104,7 +104,7 @@ class Shard:
         return self.kernel.begin(*self._derivatives(k), state.w, state.rows, features)
 
     def packed(self, layout: _core.WordLayout, by_units: bool, narrow: bool) -> NDArray[np.uint64]:
-        """Round gradients and hessians, and return their totals as whole numbers and the histogram of the root."""
+        """Round gradients and hessians, and return two totals as whole numbers, followed by the root's histogram."""
         totals = np.array(self.kernel.pack(layout, by_units), dtype=np.uint64)
         return np.concatenate([totals, self.kernel.root(narrow)])
 
@@ -161,7 +161,7 @@ class Shard:
         state.F = target.first_scores(intercept)
 
     def largest_terms(self, run: int, k: int) -> F64:
-        """Return the largest gradients, hessians and weights of the round, of score k or of all that share a tree."""
+        """Largest absolute gradients, hessians and weights of a round ``(c,)``, of score k or all that share a tree."""
         largest: F64 = np.abs(self._terms(run, k)).max(axis=1)
         return largest
 
@@ -315,7 +315,7 @@ class ShardedCodes(ABC):
 
 @dataclass(eq=False)
 class RowsOnShards(ScoredRows):
-    """Training rows in shards: targets and weights of all rows are here, and run `run` of the shards is this one."""
+    """Training rows in shards, with the targets and weights of all rows; `run` is the number of this run there."""
 
     shards: Shards
     run: int

@@ -43,7 +43,7 @@ _LEAST_HESSIAN = 1e-6  # least hessian of Newton's responses, as a share of the 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Loss with the targets or class numbers of n rows and their weights (`None` if they are equal).
+    """Loss with the targets or class numbers of n rows and their weights (`None` if none are given).
 
     Targets are ``(n,)``, or ``(D, n)`` with one for each of D scores. Then losses add up, each divided by the square of
     the score's `scale`, as gradients are taken of scores in units of it.
@@ -116,9 +116,9 @@ class Target:
     def response(self, n_scores: int) -> NumberTarget:
         """Return the targets without their offsets, for target statistics.
 
-        These are y - offset of the identity link; y / exp(offset), of weight exp((2 - p) offset), of losses whose
-        variance is a power p of the mean; else Newton's responses -g / h, of weight h, at the best constant scores, of
-        several classes -g.
+        With the identity link these are y - offset; with the log link y / exp(offset), offsets taken about their
+        median, of one target with the weight exp((2 - p) offset), where the variance is a power p of the mean. Else
+        they are Newton's responses -g / h, of weight h, at the best constant scores, or -g of several classes.
         """
         from committee.data.target_statistics import NumberTarget, SeveralTargets, WeightedTarget
 
@@ -222,7 +222,7 @@ def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: in
 
 
 def scores_after(voters: Any, weights: F64, F: F64, X: F64, n_threads: int) -> None:
-    """Add rounds (`Forest`, `Rounds` or `LinearLeaves`) to scores of encoded rows in place, bit by bit as in fit."""
+    """Add rounds (`Forest`, `Rounds` or `LinearLeaves`) to scores of encoded rows in place, with the bits of fit."""
     for t, step in enumerate(weights.tolist()):
         one = voters[t]
         forest = one.forest if isinstance(one, (Rounds, LinearLeaves)) else one
@@ -251,8 +251,8 @@ class LossBoosting(Boosting):
         "Committee or RegressionCommittee",
     )
     validation_losses_: F64 | None = fitted(
-        """Mean held-out loss after each round, with early stopping or `X_val`, unless `scoring` is used; None
-        without held-out rows. For squared error it is half the mean square.""",
+        """Mean held-out loss after each round that is kept, with early stopping or `X_val`; None without held-out rows,
+        or with `scoring`. For squared error it is half the mean square.""",
         "float64 array or None",
     )
     training_objectives_: F64 | None = fitted(

@@ -20,7 +20,7 @@ TIE = 1e-9
 class TrialScore:
     """Minus the score of the held-out rows of a run, by the first scorer of `scoring`; `classes` as in `HeldOutScore`.
 
-    The round of the least value is kept by `keep`, for `pseudo_values`.
+    `keep` stores the rows' scores after the present round, from which `pseudo_values` follow.
     """
 
     def __init__(self, scoring: Any, parted: PartedRows, run: GradientRun, classes: Any) -> None:
@@ -46,7 +46,6 @@ class TrialScore:
         return value + self._unit * loss
 
     def keep(self) -> None:
-        """Keep the scores of the rows after the present round."""
         self._kept = np.atleast_2d(self._run.scored.scores(self._places)).T.copy()
 
     def pseudo_values(self, whole: float) -> F64:

@@ -68,7 +68,7 @@ class RoundSettings:
 
 
 Trial: TypeAlias = Callable[[PartedRows, float, RoundSettings], GradientRun]
-"""Begins a run that holds some rows out, by its learning rate and settings."""
+"""Function that begins a run without the held-out rows, with a learning rate and settings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Pace:
-    """How rounds and learning rate of a fit follow from a trial.
+    """Rounds and learning rate of a fit, as they follow from a trial.
 
     Boosting with small steps depends on the rounds T and the rate a almost only through the total step a T.
     """
@@ -146,7 +146,7 @@ def one_row_in(n: float, n_classes: int | None) -> int:
 
 
 def rows_of_trials(rows: Rows | TargetRows, units: RowUnits) -> list[PartedRows]:
-    """Return the rows of each run of a trial: as many runs as `RUNS_BY_ROWS` says, none if there are too few rows."""
+    """Return the rows of each run of a trial, at most as many as in `RUNS_BY_ROWS`; none if there are too few rows."""
     part = units.parts(N_PARTS, rows.class_numbers, rows.group)  # stratified by class; rare classes are in none
     held = [mask for k in range(N_PARTS) if (mask := part == k).any()]
     most = next(runs for fewer, runs in RUNS_BY_ROWS if rows.count < fewer)
@@ -219,9 +219,9 @@ def results_of_trials(
 ) -> tuple[TrialResult, list[TrialResult]]:
     """Return the result of the chosen settings, and all results in the order of trial.
 
-    Settings give way to others that gain twice the standard error of the gain: the first to those `without_draws`,
-    which must also gain a share of the loss, and, if `more_leaves`, these to the same with twice as many leaves and
-    one. `scored` is as for `tried`.
+    Settings give way to others that gain more than twice the standard error of the gain: the first to those
+    `without_draws`, which must also gain more than a share of the loss; then, if `more_leaves`, the better ones to
+    the same with twice as many leaves plus one. `scored` is as for `tried`.
     """
     best = tried(parted, trial, most, first, None, scored)
     results = [best]
