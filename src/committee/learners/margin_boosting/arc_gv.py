@@ -49,10 +49,12 @@ class ArcGVClassifier(MarginBoosting):
     minimum_margins_ : float64 array (P, rounds)
         The least normalised margin of the training rows after each round.
     estimator_weights_ : float64 array (P, rounds)
-        alpha_t; infinite for a voter that is right on all rows, which is then the whole vote; 0 after the end.
+        alpha_t; infinite for a voter that is right on all rows, which is then the whole vote; 1 for the only voter if
+        it does not beat chance; 0 after the end.
     duality_gap_ : float64 array (P,)
         The least of the rounds' largest edges, minus the minimum margin: upper bound on the gain of any other vote
-        over the stumps. NaN for deeper trees and given classifiers, whose largest edge is unknown.
+        over the stumps. NaN for given classifiers, deeper trees and ``min_samples_leaf > 1``, whose largest edge is
+        unknown.
 
     Warns
     -----

@@ -37,8 +37,8 @@ class DOOMBoostClassifier(MarginBoosting):
 
         F <- (1 - s) F + s h,   0 < s <= learning_rate, the s of least cost,
 
-    and the run ends when no voter has a larger edge than F itself. The cost never rises; it is not convex, so that the
-    run may end at a local minimum.
+    and the run ends when no voter has a larger edge than F itself. These steps never raise the cost; it is not convex,
+    so that the run may end at a local minimum.
 
     A single voter is a local minimum: its margins are all -1 or +1, where the slope of c is the same, so that the best
     next voter is the first again. So the descent starts from the vote of a few rounds of AdaBoost, as in DOOM.
@@ -51,8 +51,8 @@ class DOOMBoostClassifier(MarginBoosting):
         The voters h_t; weights w_t, which add up to one, for each class where there are more than two. With
         ``calibrate=None`` and two classes the probability of a row's own class is 1 - c(m_i) / 2.
     costs_ : float64 array (P, rounds)
-        Mean cost of the training rows after each round, those of AdaBoost first; P = 1 for two classes, else
-        n_classes, each against the rest.
+        Mean cost of the training rows after each round, those of AdaBoost first, in which it may rise; P = 1 for two
+        classes, else n_classes, each against the rest.
 
     Warns
     -----
@@ -192,7 +192,7 @@ class DOOMRun(VotingRun):
 
 
 def sech_squared(z: F64, least: float = 0.0) -> F64:
-    """Return 1 - tanh^2(z), up to the factor e^(-2 least), as 4 e / (1 + e)^2 with e = exp(-2 |z|)."""
+    """Return (1 - tanh^2(z)) e^(2 least), from 1 - tanh^2(z) = 4 e / (1 + e)^2 with e = exp(-2 |z|)."""
     size = np.abs(z)
     value: F64 = 4.0 * np.exp(-2.0 * (size - least)) / (1.0 + np.exp(-2.0 * size)) ** 2
     return value

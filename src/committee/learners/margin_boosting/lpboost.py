@@ -102,17 +102,17 @@ class LPBoostClassifier(BoostedCalibration):
     )
     _: KW_ONLY
     dictionary: Any = dictionary_parameter(
-        """"stumps": `n_thresholds` stumps a column, and their complements. "all_stumps": a stump between any two bins,
-        any subset of categories, and their complements. "trees": native trees grown on the rows as they are weighted. A
-        scikit-learn classifier whose ``fit`` takes ``sample_weight`` is trained on the rows as they are weighted. Only
-        of stumps is the voter with the largest edge sure to be found."""
+        """"stumps": at most `n_thresholds` stumps a column, and their complements. "all_stumps": a stump between any
+        two bins, any subset of categories, and their complements. "trees": native trees. They, or a scikit-learn
+        classifier whose ``fit`` takes ``sample_weight``, are trained in each round on weighted rows. Only of stumps is
+        the voter with the largest edge sure to be found."""
     )
     n_estimators: int = shared.program_n_estimators("most")
     n_thresholds: int = shared.n_thresholds('For "stumps".')
     thresholds: Literal["quantile", "even"] = shared.thresholds('For "stumps".')
     max_depth: int | None = shared.max_depth(2, 'For "trees".')
-    max_leaf_nodes: int | None = shared.max_leaf_nodes()
-    min_samples_leaf: int = shared.min_samples_leaf(more="Equal rows count once.")
+    max_leaf_nodes: int | None = shared.max_leaf_nodes('For "trees".')
+    min_samples_leaf: int = shared.min_samples_leaf(more='For "trees". Equal rows count once.')
     max_bins: int = shared.max_bins('For "all_stumps" and "trees".')
     tol: float = parameter(
         1e-6,
@@ -183,8 +183,6 @@ class LPBoostClassifier(BoostedCalibration):
 
 
 class LPRun(VotingRun):
-    """The rounds of one program."""
-
     solution: SoftMarginSolution
 
     def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:

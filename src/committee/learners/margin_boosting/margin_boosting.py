@@ -50,7 +50,8 @@ class MarginBoosting(Boosting, CalibratedClassifier):
     )
 
     validation_errors_: F64 | None = fitted(
-        "Held-out error after each round; None without held-out rows, or with `scoring`.", "float64 array or None"
+        "Held-out error after each round that is kept; None without held-out rows, or with `scoring`.",
+        "float64 array or None",
     )
 
     n_estimators: int = shared.n_estimators(100, "no voter has an edge left")

@@ -59,8 +59,8 @@ class MDBoostClassifier(MarginBoosting):
     mean_margin_, margin_variance_ : float64 array (P,)
         mean(m) and s^2(m) of the training rows.
     duality_gap_ : float64 array (P,)
-        Upper bound on what another vote over the dictionary could add to `objective_`; for deeper trees and given
-        classifiers, over the voters that were found.
+        Upper bound on what another vote over the dictionary could add to `objective_`; for given classifiers, deeper
+        trees and ``min_samples_leaf > 1``, over the voters that were found.
 
     Warns
     -----

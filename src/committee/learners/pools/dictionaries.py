@@ -284,7 +284,6 @@ class GrownTrees(Dictionary):
 
 
 DICTIONARIES: dict[str, type[Dictionary]] = {"stumps": ListedStumps, "all_stumps": AllStumps, "trees": GrownTrees}
-"""Dictionaries by name."""
 
 
 def dictionary_parameter(text: str, estimators: str = "classifier") -> Any:

@@ -58,7 +58,7 @@ class Pool(ABC):
     def largest(
         self, s: F64, centre: F64, least: float, most: int, known: set[Hashable]
     ) -> tuple[float, list[Candidate]]:
-        """Return the largest correlation of all voters, and the candidates of the largest correlations.
+        """Return the largest correlation of all voters, or of those trained here, and candidates of the largest ones.
 
         `s` are row weights times classes of -1 and +1, `centre` their mean over the rounds so far or `s` itself, each
         ``(n,)``. At most `most` candidates are returned, of correlations above `least` and keys not in `known`.
