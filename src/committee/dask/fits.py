@@ -65,8 +65,9 @@ def fit(
 ) -> E:
     """Fit an estimator on a Dask cluster; the fitted model is bit-identical to a local fit.
 
-    Gradient boosting keeps the rows on the workers. Forests, subagging, SBPMT and committees of ensembles train their
-    members on the workers, from a table that the client holds. Other learners are trained on the client.
+    Gradient boosting leaves the rows of a Dask collection on the workers. Forests, subagging, SBPMT and committees of
+    ensembles train their members on the workers, from a table that the client holds. Other learners, and gradient
+    boosting of other tables, are trained on the client.
 
     Parameters
     ----------
@@ -137,8 +138,8 @@ def gathered(table: Any, cluster: Cluster) -> Any:
 def fit_shards(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
     """Fit gradient boosting on the shards of a Dask collection.
 
-    The client holds labels, weights and, where rows are sampled, digests of 8 bytes per row. Workers hold bin codes and
-    scores.
+    The client holds labels, weights and, where rows are sampled, digests of 8 bytes per row. Workers hold bin codes,
+    scores and, for lines in leaves, the encoded rows.
     """
     X, y, sample_weight = without_named(X, y, sample_weight)
     y, sample_weight = gathered(y, cluster), gathered(sample_weight, cluster)

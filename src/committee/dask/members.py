@@ -28,8 +28,6 @@ SMALL = (bool, int, float, complex, str, bytes, type(None), type, FunctionType, 
 
 @dataclass(frozen=True)
 class Results:
-    """Results of a task's jobs, and their run time."""
-
     values: list[Any]
     seconds: float
 

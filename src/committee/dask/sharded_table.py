@@ -120,7 +120,6 @@ class ShardedMatrix(OutOfCoreMatrix):
     training: ShardedTable
 
     def blocks(self, n_threads: int = 1) -> Iterator[tuple[int, F64]]:
-        """Fetch the rows of one partition after the other."""
         first, cluster = 0, self.training.cluster
         for number, count in enumerate(self.training.counts):
             if count:
@@ -237,8 +236,6 @@ def _groups(counts: Sequence[int], n_workers: int) -> list[list[int]]:
 
 
 class CodesOnWorkers(ShardedCodes):
-    """Bin codes of a table stored on workers."""
-
     def __init__(self, shape: tuple[int, int], homes: ShardHomes) -> None:
         super().__init__(shape)
         self.homes = homes

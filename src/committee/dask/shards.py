@@ -28,7 +28,7 @@ LEASE = "committee-lease-"
 """Key prefix of the tasks whose results keep a fit's shards alive on a worker."""
 
 FAN = 8
-"""Most workers that a message is sent to directly; each forwards it to its group."""
+"""Most workers that a message is sent to directly if results are summed up; each forwards it to its group."""
 
 Below: TypeAlias = Sequence[tuple[str, Sequence[int]]]
 """Addresses of the workers below another one, with the numbers of their shards."""
@@ -170,7 +170,7 @@ def forget_shard(fit: str, number: int) -> None:
 class ShardHomes:
     """Workers that hold the shards of one fit.
 
-    `held` returns the Dask graph that reads, bins and stores a shard; `weights` are the rows of each shard.
+    `held` returns the Dask graph that reads, bins and stores a shard; `weights` are the shards' numbers of rows.
     """
 
     def __init__(self, cluster: Cluster, held: Callable[[str, int], Any], weights: Sequence[int]) -> None:
@@ -253,7 +253,6 @@ class ShardHomes:
         return most[-1] if len(most) > 1 and set(self.workers()) - set(shards) else None
 
     def let_go(self, number: int, address: str) -> None:
-        """Release a shard on its former worker."""
         if self.of_shard[number] != address:
             self.cluster.on_workers(forget_shard, self.fit, number, workers=[address])
 

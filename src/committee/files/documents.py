@@ -262,8 +262,8 @@ class Provenance:
         Number of rows of the table.
     trained : datetime.date, default=today
         Day of the training in UTC.
-    versions : mapping of str to str, default=None
-        Versions by package; None: the installed ones.
+    versions : mapping of str to str, default=installed
+        Versions of Python and of packages, by name.
     estimate : Estimate, default=None
         Scores of the model on rows that it was not trained on.
     rows : RowSketch, default=None
@@ -347,7 +347,6 @@ class Provenance:
 
 
 def current_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that predictions depend on."""
     packages = {name: version(name) for name in ("committee", "numpy", "scikit-learn")}
     return {"Python": platform.python_version(), **packages}
 

@@ -36,7 +36,6 @@ GRAPH_VOTERS = {
     "soft_stumps": "committee.voters.probabilistic_voters:SoftStumps",
     "oracles": "committee.voters.probabilistic_voters:OracleVoters",
 }
-"""Kinds of voters at the nodes of a graph."""
 
 COMMITTEES = {
     "Committee": "committee.vote.committee:Committee",
@@ -67,7 +66,6 @@ def rebuild_part(document: Document, kinds: Mapping[str, str], tensors: Tensors,
 
 
 def cannot_save_message(thing: object) -> str:
-    """Return the error message for an object that a file cannot hold."""
     kind = type(thing)
     return (
         f"{kind.__module__}.{kind.__qualname__} cannot be saved: a model file holds only committee's own "
@@ -113,7 +111,6 @@ def rebuild_learners(documents: list[Any], tensors: Tensors) -> list[Any]:
 
 
 def describe_model(model: Any, tensors: Tensors) -> Document:
-    """Return the document of a fitted learner or a committee."""
     name = type(model).__name__
     if name not in COMMITTEES or resolve_name(COMMITTEES[name]) is not type(model):
         check_learner(model)
