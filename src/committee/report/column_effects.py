@@ -32,7 +32,7 @@ from committee.data.number_types import F64, Index
 from committee.vote.explain.tree_expectations import split_thresholds, tree_expectations
 
 MOST_ROWS, MOST_PLACES, MOST_CATEGORIES, MOST_LINES = 250, 13, 8, 40
-"""Most rows to average over, most values of a numeric column, most categories, and most rows kept one by one."""
+"""Most rows to average over, values of a numeric column, categories, and rows with predictions of their own."""
 
 _FIRST_YEAR, _LAST_YEAR = 1500, 2200
 
@@ -88,7 +88,7 @@ def sampled_rows(X: Any, sample_weight: ArrayLike | None, most: int) -> tuple[An
     """Return at most `most` of the rows, evenly spaced, and their weights; rows of weight 0 are left out."""
     table = TableRows(X)
     if not hasattr(X, "__len__"):
-        raise TypeError(f"X is a {type(X).__name__} of unknown length; give a table in memory, as X.collect()")
+        raise TypeError(f"X is a {type(X).__name__} of unknown length; give a table in memory")
     if sample_weight is None:
         return table.taken(spread_rows(len(table), most)), None
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -163,7 +163,6 @@ class PairEffect:
 
 
 def are_years(values: Effect | ColumnGrid) -> bool:
-    """Return whether the values of a column are whole numbers that may be years."""
     places = values.places if values.form is None and not values.names else np.zeros(1)
     return bool(places[0] >= _FIRST_YEAR and places[-1] <= _LAST_YEAR and (places % 1.0 == 0.0).all())
 
@@ -171,7 +170,7 @@ def are_years(values: Effect | ColumnGrid) -> bool:
 def pair_effect(
     model: Any, X: Any, pair: tuple[int, int], predict: Predict, weights: F64 | None = None
 ) -> PairEffect | None:
-    """Partial dependence of two columns by number; `None` if one of them has fewer than two values in the rows."""
+    """Partial dependence of two columns by number; `None` if one of them is constant, or nearly so, in the rows."""
     schema, n = model.table_.source, len(TableRows(X))
     rows = _WeightedRows(TableRows(X), predict, np.empty((n, 0)), np.ones(n) if weights is None else weights)
     encoded = schema.encode(model.validate_rows(X))
@@ -183,7 +182,7 @@ def pair_effect(
 
 
 def effects(model: Any, X: Any, columns: Index, predict: Predict, weights: F64 | None = None) -> list[Effect]:
-    """Effects of columns by number, averaged over rows with `weights`; constant columns are left out."""
+    """Effects of columns by number, averaged over rows with `weights`; (nearly) constant columns are left out."""
     schema, n = model.table_.source, len(TableRows(X))
     rows = _WeightedRows(TableRows(X), predict, predict(X), np.ones(n) if weights is None else weights)
     encoded = schema.encode(model.validate_rows(X))
@@ -222,8 +221,6 @@ def stored_effects(model: Any, columns: Index) -> list[Effect]:
 
 @dataclass(frozen=True, eq=False)
 class _WeightedRows:
-    """Rows, the model, its predictions of the rows, and their weights."""
-
     table: TableRows
     predict: Predict
     predictions: F64
@@ -248,7 +245,6 @@ class _WeightedRows:
         return np.asarray(np.average(predictions, axis=-2, weights=self.weights))
 
     def few(self, predictions: F64) -> F64:
-        """Predictions of at most `MOST_LINES` of the rows."""
         return predictions[:, spread_rows(len(self.weights), MOST_LINES)]
 
     def seen(self, values: F64) -> F64:

@@ -95,13 +95,13 @@ def render_model(
 ) -> str:
     """Render a self-contained HTML page that describes a fitted learner.
 
-    Rows `X`, preferably not used in training, add the effects of columns and the disagreement of members; their labels
-    or numbers `y` add the evaluation, with `offset` and `sample_weight` as for `evaluate`. `data` names the rows.
-    `file_bytes` and `margins` are as for `inspection`.
+    Rows `X`, preferably not used in training, add contributions of columns and the disagreement of members; their
+    labels or numbers `y` add the evaluation, with `offset` and `sample_weight` as for `evaluate`. `data` names the
+    rows. `file_bytes` and `margins` are as for `inspection`.
     """
     found = Explanation.of(model, X, y, offset, sample_weight=sample_weight)
     kind = type(found.model).__name__
-    lead = f"{kind}, described by the model file alone. Rows add effects of columns, and labelled rows add metrics."
+    lead = f"{kind}, described by the model file alone. Rows add contributions of columns, labelled rows also metrics."
     if X is not None:
         lead = f"{kind} on {_rows_and_training(found, len(found.predictions), data)}."
     return render_page(
@@ -368,9 +368,7 @@ def limits(found: Explanation) -> list[tuple[str, str]]:
             if names := [table.column(j) for j in columns if (table.coded(j) is not None) is coded]:
                 rows.append(("categories", f"Categories unseen in training count as {counted} ({quoted(names)})."))
     voters = model.committee_.voters
-    if isinstance(voters, LinearLeaves):
-        rows.append(("extrapolation", "Beyond the range of the training rows predictions follow the leaves' lines."))
-    elif isinstance(voters, Forest | Rounds):
+    if isinstance(voters, LinearLeaves | Forest | Rounds):
         rows.append(("extrapolation", "Beyond the range of the training rows predictions are constant."))
     is_uncalibrated = getattr(model, "temperature_", None) is None and not has_members(model)
     if hasattr(model, "classes_") and is_uncalibrated:

@@ -159,7 +159,8 @@ class CoveredRows:
     def sentence(self) -> str:
         covered = f"{self._mean(self.inside):.1%} (target: {self.asked:.4g})"
         if self.sizes is not None:
-            return f"The sets contain the true class of {covered}; their mean size is {self.sizes.mean():.2f} classes."
+            size = self._mean(self.sizes)
+            return f"The sets contain the true class of {covered}; their mean size is {size:.2f} classes."
         assert self.intervals is not None
         width = float(np.median(self.intervals[:, 1] - self.intervals[:, 0]))
         return f"The intervals contain the number of {covered}; their median width is {width:.4g}."

@@ -17,21 +17,19 @@ OPTIMISTIC = "cheapest on these rows (optimistic)"
 
 
 def check_threshold(model: Any, threshold: float) -> float:
-    """Return a threshold in [0, 1] for a classifier of two classes with probabilities."""
+    """Validate a threshold in [0, 1], for a classifier of two classes with probabilities."""
     if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
         raise ValueError(f"threshold is {threshold}; it must be a probability from 0 to 1.")
     if not hasattr(model, "predict_proba"):
         kind = type(model).__name__
-        raise ValueError(
-            f"threshold={threshold:g} is for probabilities, which a {kind} does not predict; leave it out."
-        )
+        raise ValueError(f"threshold and costs need probabilities, which a {kind} does not predict; leave them out.")
     if (n := len(model.classes_)) != 2:
-        raise ValueError(f"threshold={threshold:g} is for two classes, and the model has {n}; leave it out.")
+        raise ValueError(f"threshold and costs are for two classes, and the model has {n}; leave them out.")
     return float(threshold)
 
 
 def check_costs(costs: Sequence[float]) -> tuple[float, float]:
-    """Return the costs of a false alarm and of a miss, finite and at least 0, not both 0."""
+    """Validate the costs of a false alarm and of a miss: finite and at least 0, not both 0."""
     values = list(costs)
     if len(values) != 2 or not all(is_number(each) and 0.0 <= each < np.inf for each in values) or not any(values):
         raise ValueError(
@@ -61,7 +59,6 @@ class ThresholdModel:
         self.threshold: float = check_threshold(model, threshold)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row, shape (n,)."""
         positive = self.model.predict_proba(X)[:, 1] >= self.threshold
         return np.asarray(self.model.classes_[positive.astype(np.intp)])
 

@@ -213,7 +213,7 @@ class EvaluationDisplay(PanelsDisplay):
         """Make the display, not yet drawn."""
         found, name = _recorded(estimator), type(estimator).__name__
         if not found and not hasattr(estimator, "evals_result_"):
-            raise ValueError(f"{name} has no evals_result_ to draw; give a fitted booster, which has one by round.")
+            raise ValueError(f"{name} has no evals_result_ to draw; give a fitted booster.")
         if not found:
             raise ValueError(
                 f"{name} has no evals_result_ to draw; fit it with held-out rows, or with return_train_score=True."
@@ -366,7 +366,7 @@ class PruningPathDisplay(Display):
     lost_error : array-like (steps,), default=None
         Standard errors, drawn as bars.
     metric : str, default="accuracy"
-        Name of the loss.
+        Name of the metric, for the axis.
     max_loss : float, default=None
         Accepted loss, drawn as a line.
     chosen : int, default=None
