@@ -3,7 +3,7 @@
 from committee.data.packages import lazy_attributes, stub_imports
 
 DISPLAYS = stub_imports(__file__)
-"""Module of every display, imported on first access."""
+"""Modules of the displays by name, imported on first access."""
 
 __all__ = list(DISPLAYS)
 __getattr__, __dir__ = lazy_attributes(__name__, DISPLAYS)

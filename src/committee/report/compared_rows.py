@@ -131,7 +131,7 @@ def rows_of(frame: Any, rows: Rows) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A frame or an array, its target, and the weights of its rows (n,), `None` if all are equal."""
+    """A frame or an array, its target, and the weights of its rows (n,), if given."""
 
     frame: Any
     labels: Labels

@@ -221,8 +221,8 @@ def compare(
     """Compare models on the same cross-validation folds, by default at random and stratified by class.
 
     Every model is fitted on one thread. Learners of this library take the frame; all others take the matrix of a
-    `committee.data.table_schema.TableSchema` learned on the training rows of the fold. So categories that occur only in
-    test rows are missing values for all models, and the time to encode the table is part of every fit time.
+    `committee.data.table_schema.TableSchema` learned on the training rows of the fold, in
+    which categories that occur only in test rows are missing values. The time to encode is part of every fit time.
 
     Parameters
     ----------
@@ -263,7 +263,8 @@ def compare(
     checkpoint : path, default=None
         File of finished fits. The same comparison, started again, runs only fits that are missing or failed.
     time_limit : float, default=None
-        Seconds after which no fit starts, nor a fold that would not end in time. Running fits are finished.
+        Seconds after which no fit starts, nor a fold that would not end in time. With several ``jobs``
+        running fits are cancelled.
     on_interrupt : {"raise", "keep"}, default="raise"
         Whether Ctrl-C is raised, or ends the comparison with the finished fits.
 

@@ -194,7 +194,7 @@ def _panels(panels: Sequence[Panel], caption: str, title: str, columns: tuple[st
 
 
 def size_chart(comparison: Comparison, *, numbered: bool = False) -> Chart:
-    """Chart of the ranking metric against the number of nodes, with ranks at points if `numbered`, else a legend."""
+    """Chart of the ranking metric against the number of nodes, with places at points if `numbered`, else a legend."""
     metric, marks = comparison.metric, list[Mark]()
     words, sizes, values = comparison.metric_words, list[float](), list[float]()
     for i, model in enumerate(comparison.ranked):

@@ -117,7 +117,7 @@ def _amount(n: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Metrics of a model on `n_rows` rows not used in training; `confusion` and `reliability` are of classes.
+    """Metrics of a model on `n_rows` labelled rows; `confusion` and `reliability` are of classes.
 
     `thresholds` are of two classes, if a threshold or costs were given.
     """
@@ -263,9 +263,9 @@ def evaluate(
 
 
 def predictions_over(model: Any, X: Any, offset: ArrayLike | None) -> NDArray[Any]:
-    """Return the predictions of rows whose `offset` is the logarithm of their exposure; `None` predicts per unit.
+    """Return the predictions of rows with offsets (n,), if given.
 
-    A model whose `predict` takes no offset predicts numbers per unit, which are multiplied by the exposure.
+    A model whose `predict` takes no offset predicts numbers per unit of exposure; they are multiplied by exp(offset).
     """
     if offset is None:
         return np.asarray(model.predict(X))
@@ -322,7 +322,9 @@ def _most_frequent(y: NDArray[Any], weights: F64 | None = None) -> Measured:
 
 def _of_numbers(model: Any, y: NDArray[Any], predicted: NDArray[Any], weights: F64 | None = None) -> Evaluation:
     if y.dtype.kind not in "biuf" or not np.isfinite(y).all():
-        raise ValueError(f"y holds {y.dtype}, or numbers that are not finite; a {type(model).__name__} needs numbers.")
+        raise ValueError(
+            f"y holds {y.dtype}, or numbers that are not finite; {type(model).__name__} needs finite numbers."
+        )
     truth, columns = y.astype(np.float64), predicted.reshape(len(y), -1).astype(np.float64)
     levels = quantile_levels(model_inside(model), columns.shape[1])
     if not levels:
@@ -368,10 +370,10 @@ def out_of_fold(
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Evaluation | None:
-    """Cross-validate copies of a learner; `None` if the rows are too few, or of one class.
+    """Cross-validate copies of a learner; `None` for too few rows, one class, or no class with a row per fold.
 
-    A number of `folds` is stratified by class; `Folds` are of all rows, and only tested rows are evaluated. `offset` is
-    for regressors whose `predict` takes one. Rows have weights in fits and metrics.
+    Random folds of a classifier are stratified. `Folds` number all rows, also those of weight 0, which are left out.
+    Only tested rows are evaluated. `offset` is for regressors whose `fit` and `predict` take one.
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold

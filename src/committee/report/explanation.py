@@ -62,7 +62,7 @@ class RankedClass:
 def ranked_classes(
     y: NDArray[Any], classes: NDArray[Any], scores: F64, most: int, weights: F64 | None = None
 ) -> list[RankedClass]:
-    """Rank the most frequent classes by `scores`, shape (n, K); of two classes only the second."""
+    """Return the curves of the most frequent classes by `scores`, shape (n, K); of two classes only the second's."""
     if weights is not None:
         y, scores, weights = y[weights > 0.0], scores[weights > 0.0], weights[weights > 0.0]
     counts = np.array([np.count_nonzero(y == label) for label in classes.tolist()])
@@ -184,7 +184,7 @@ class Explanation:
 
     @property
     def ranked_columns(self) -> Index:
-        """Column indices without `table_.texts`: all, or with importances the used ones, most important first."""
+        """Indices of the columns that are not free text; with importances the used ones, most important first."""
         order = self.importances.order if self.importances is not None else range(self.model.n_features_in_)
         table = self.model.table_
         return np.array([j for j in order if table.source.column(j) not in table.texts], dtype=np.intp)
@@ -250,9 +250,9 @@ class Explanation:
 
     @cached_property
     def errors(self) -> F64:
-        """One minus the probability of the true class, 0 if that is predicted; of numbers the absolute error.
+        """One minus the probability of the true class, or of numbers the absolute error.
 
-        Rows of weight 0 have none.
+        0 for rows of weight 0, and if the true class is predicted.
         """
         errors = self._errors
         return errors if self.weights is None else np.where(self.weights > 0.0, errors, 0.0)

@@ -1,6 +1,6 @@
 """Figures of a model on some rows, and their confidence intervals.
 
-An interval uses the *influence* of each row on a figure: n times the change of the figure if the row had more weight.
+An interval uses the *influence* of each row on a figure: n times its change, to first order, if the row counted twice.
 The standard error of the figure is that of the mean of the influences (Hampel, J. Amer. Statist. Assoc. 69, 1974).
 """
 
@@ -47,7 +47,7 @@ class Measured:
 
 
 def number_figures(y: F64, predicted: F64, weights: F64 | None = None) -> list[Measured]:
-    """Return RMSE, MAE, median absolute error and R2, over rows by `weights` (n,) if given, then without intervals."""
+    """Return RMSE, MAE, median absolute error, and R2 unless `y` is constant; with `weights` (n,) without intervals."""
     from sklearn.metrics import mean_absolute_error, median_absolute_error, r2_score, root_mean_squared_error
 
     mean, median = np.average(y, weights=weights), weighted_quantile(y, 0.5, weights)
@@ -93,7 +93,7 @@ def quantile_levels(model: Any, n_columns: int = 1) -> tuple[float, ...]:
 
 
 def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...], weights: F64 | None = None) -> list[Measured]:
-    """Return pinball loss and coverage of each quantile, and of the outer two as an interval; `predicted` is (n, q)."""
+    """Return pinball loss and coverage of each quantile (n, q), and coverage and width between the outer two."""
     from sklearn.metrics import mean_pinball_loss
 
     figures = []
@@ -127,7 +127,6 @@ def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...], weights:
 
 
 def quantile_sentences(figures: Iterable[Measured]) -> list[str]:
-    """Return coverage and pinball loss of quantiles in sentences."""
     by_name = {figure.name: figure for figure in figures}
     levels = [name.removeprefix("pinball_") for name in by_name if name.startswith("pinball_")]
     losses = [by_name[f"pinball_{q}"] for q in levels]

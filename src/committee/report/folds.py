@@ -24,8 +24,9 @@ class Folds:
     """Rules of a cross-validation: number of folds, and how rows are assigned to them.
 
     Without `groups` and `time` the folds are drawn at random, for classes stratified. Rows of a group (numbers (n,))
-    are in one fold. With `time` (n,) the rows are cut into ``folds + 1`` parts of about equal size in this order,
-    between two different times. Fold k tests part k + 1 by a fit on parts 1 to k. The names are for messages.
+    are in one fold of each repeat. With `time` (n,) the rows are cut into ``folds + 1`` parts of about equal size in
+    this order, between two different times. Fold k tests part k + 1 by a fit on parts 1 to k. The names are for
+    messages.
     """
 
     folds: int
@@ -85,7 +86,7 @@ class Folds:
         Raises
         ------
         ValueError
-            If a fold would have no test row, or training rows of one class.
+            If groups or times are too few for the folds, or the training rows of a fold are of one class.
         """
         if self.time is not None:
             found = time_splits(self.time, self.folds, self.time_name)
@@ -144,7 +145,6 @@ def time_splits(time: F64, folds: int, name: str = "time") -> list[Split]:
 
 
 def date_columns(frame: Any) -> list[str]:
-    """Return the columns of a frame that hold dates, by which its rows may be in order."""
     if not is_frame(frame):
         return []
     import narwhals as nw

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 LEAST_TEXT = 32
-"""Characters of a column of text next to figures, below which its table is divided."""
+"""Characters to which a column of text may be narrowed before its table is divided."""
 
 _NAMES = ("model", "member", "candidate")
 
@@ -43,9 +43,9 @@ class Grid:
 
 
 def rich_tables(grid: Grid, width: int) -> list[RichTable]:
-    """Return a grid as rich tables without its title: one, or several with its names if its columns exceed the width.
+    """Return a grid as rich tables without its title: one, or several that repeat its first columns, up to the names.
 
-    Figures and names of models are whole; below a width of 100 characters names are broken at their colon.
+    Figures and names of models are not wrapped; below a width of 100 characters names are broken at their colon.
     """
     require_package("rich", "a table of the terminal")
     if not any(grid.columns):

@@ -32,8 +32,8 @@ def inspection(
     """Describe a fitted learner of this library.
 
     `file_bytes` is the size of its file, `margins` (n,) those on a table, whose rows may have weights. Tables, as far
-    as they apply: model, sets, training, parameters, members or heaviest voters, fitted attributes, margins, features,
-    leaves of the first model tree.
+    as they apply: model, prediction sets, training, parameters, members and candidates left out or heaviest voters,
+    fitted attributes, margins, features, leaves of the first model tree.
     """
     inside, committee = model_inside(model), model_inside(model).committee_
     grids: list[Grid | None] = [
@@ -80,7 +80,6 @@ def _summary(model: Any, file_bytes: int | None) -> Grid:
 
 
 def changed_parameters(model: Any) -> list[tuple[str, str]]:
-    """Return the parameters of a learner that differ from the defaults."""
     trained = dict.fromkeys(model.trained_parameters)  # another model, not a setting of this one
     defaults = type(model)(**trained).get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in trained}

@@ -32,7 +32,7 @@ IN_MEMBERS_GRID = frozenset(
 """Stored figures of the candidates that `members_grid` and `left_out_grid` show."""
 
 _SHOWN_SHARE = 0.05
-"""Share of the members' bytes from which those of the columns' names, categories and texts have a line."""
+"""A table has a line for the bytes of names, categories and texts of columns above this share of the members'."""
 MOST_CLASSES, MOST_ROWS = 20, 12
 """Classes and rows that tables show."""
 
@@ -46,7 +46,7 @@ def has_members(model: Any) -> bool:
 
 
 def members_grid(model: Any) -> Grid:
-    """Return the members by weight, each with its cross-validated loss and the loss of the vote without it."""
+    """Return the members by weight, each with its held-out loss and that of the vote without it."""
     rows = [
         (
             one["member"],
@@ -88,7 +88,7 @@ def left_out_grid(model: Any) -> Grid:
 
 
 def estimate(model: Any, y: NDArray[Any], sample_weight: F64 | None = None) -> str:
-    """Return the out-of-fold score and loss of the vote in a sentence."""
+    """Return the held-out score and loss of the vote in a sentence."""
     if not np.isfinite(model.oof_loss_):
         return "on rows not seen in training: not known, as there are too few rows to evaluate members"
     loss = _loss(model, model.oof_loss_)
@@ -284,7 +284,6 @@ def reliabilities(answers: MemberAnswers) -> dict[str, Reliability]:
 
 
 def figures_grid(answers: MemberAnswers) -> Grid:
-    """Return weight and metrics of the vote and of the members."""
     apart, errors = answers.disagreement()[-1], answers.errors()
     against_vote: dict[str, list[str]]
     if answers.classes is None:
@@ -315,7 +314,7 @@ def figures_grid(answers: MemberAnswers) -> Grid:
 
 
 def classes_grid(answers: MemberAnswers) -> Grid:
-    """Return recall and precision of the vote, and the mean probability of the true class by each member."""
+    """Return recall and precision of the vote, and the vote's and each member's mean probability of the true class."""
     assert answers.classes is not None and answers.truth is not None
     elected, rows = answers.elected()[-1], []
     counts = np.bincount(answers.truth, minlength=len(answers.classes))

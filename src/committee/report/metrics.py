@@ -192,7 +192,7 @@ _mean_of_four_decimals = _mean(".4f")
 
 
 def _median(values: F64) -> str:
-    # three significant digits without an exponent
+    # without an exponent: three significant digits, below 1 three decimals
     value = float(np.median(values))
     if value >= 99.95:
         return f"{value:,.0f}"
@@ -293,7 +293,7 @@ METRICS: dict[str, Metric] = {
         _median,
         (
             "predict time (µs/row)",
-            "Median over folds of the wall time of predict, from table rows to labels, in one batch of at"
+            "Median over folds of the wall time of predict, from table rows to predictions, in one batch of at"
             " least 4,096 rows (test rows, repeated where there are fewer), per row.",
         ),
     ),
@@ -429,10 +429,10 @@ def chosen_metrics(
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Reliability diagram: sums over the rows in ten bins of equal width of the probability of the predicted class.
+    """Reliability diagram: sums over the rows in ten bins of equal width of their largest class probability.
 
-    `weight` is the number of rows (or their weight), `expected` the sum of their probabilities, `right` the number of
-    correct predictions; each has shape (10,).
+    `weight` is the number of rows (or their weight), `expected` the sum of these probabilities, `right` the number of
+    rows whose most probable class is the true one; each has shape (10,).
     """
 
     weight: F64
@@ -441,7 +441,7 @@ class Reliability:
 
     @classmethod
     def of(cls, probability: ArrayLike, right: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Sum over rows with class probabilities (n, K); `right` (n,) is True where the predicted class is correct."""
+        """Sum over rows with class probabilities (n, K); `right` (n,) is True where the most probable is right."""
         p, is_right = np.asarray(probability, dtype=np.float64), np.asarray(right, dtype=np.float64)
         if p.ndim != 2 or not p.size or is_right.shape != p.shape[:1]:
             raise ValueError(

@@ -1,8 +1,8 @@
 """Models of a comparison: learners of this library, peers of other libraries, and estimators of the user.
 
 A peer learns from the encoded matrix of `committee.data.table_schema.TableSchema.encode`: float64, categories as codes,
-NaN for missing values. It declares the categorical columns to its library. A new peer is one function and one entry of
-`PEERS`.
+NaN for missing values. It declares the categorical columns to its library, or encodes them one-hot. A new peer is one
+function and one entry of `PEERS`.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ class ComparedModel:
         return {"sklearn": "scikit-learn"}.get(module, module)
 
     def make(self, schema: TableSchema | None, seed: int) -> Any:
-        """Return an unfitted estimator with `seed` and the parameters set; models of other libraries need `schema`."""
+        """Return an unfitted estimator with `seed` and the parameters set; peers need `schema`."""
         from sklearn.base import clone
 
         if self.peer is not None:

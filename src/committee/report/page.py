@@ -40,8 +40,6 @@ class Picture:
 
 @dataclass(frozen=True)
 class Terms:
-    """A list of names and texts."""
-
     rows: Sequence[tuple[str, str]]
     title: str = ""
 

@@ -1,4 +1,4 @@
-"""Explanation of the prediction for one row as a sum over the columns (Shapley values), in sentences and a table."""
+"""Explanation of the prediction for one row as a sum over the columns, in sentences and a table."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RowExplanation:
         """Explain row `row` of a frame or array (n, p), by a fitted learner that has ``contributions(X)``.
 
         `label` selects a class (default: the predicted one), the index of a target (0), or a quantile (the one nearest
-        to the median).
+        to the median). Two classes with one score ignore it.
         """
         check_explained(estimator)
         if is_sparse(X):
@@ -71,7 +71,6 @@ class RowExplanation:
         return cls(labels, contributions, subject, total, of_classes, predicted, remark)
 
     def largest(self, most: int) -> tuple[list[tuple[str, float]], tuple[int, float]]:
-        """Return the largest contributions, and the number and sum of the others."""
         return largest_shares(self.contributions, self.labels, most)
 
     @property

@@ -1,1 +1,1 @@
-"""Pictures: one scikit-learn style Display per file."""
+"""Displays of pictures, with the interface of scikit-learn's."""

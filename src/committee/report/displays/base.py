@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#333333")
-"""The palette of Okabe and Ito for colour-blind readers, without its yellow, which is too light on white."""
+"""Palette of Okabe and Ito for colour-blind readers, without its yellow, and with dark grey for black."""
 
 FOR, AGAINST = COLORS[:2]
 """Colours of votes for a class and against it."""
@@ -81,7 +81,7 @@ def check_most(name: str, given: object, *, none: str = "") -> None:
 
 
 class Display(ABC):
-    """A picture on one pair of axes, made from results and drawn by `plot`, like scikit-learn's displays.
+    """A picture made from results and drawn by `plot`, like scikit-learn's displays.
 
     Attributes
     ----------
@@ -318,7 +318,7 @@ def _width(ax: Axes) -> float:
 
 
 def _put_x_scale(scale: Scale, ax: Axes) -> None:
-    """Put 3 to 6 ticks on the x axis, as many as fit without overlapping labels, or else 4 with turned labels."""
+    # up to 6 ticks, as many as fit without overlapping labels, or else up to 4 with turned labels
 
     def are_apart(most: int) -> bool:
         ticks = scale.ticks(most)

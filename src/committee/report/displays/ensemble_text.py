@@ -92,7 +92,7 @@ class LeafReading:
     def words(self, value: F64, output: int | None = None) -> tuple[str, str, Color]:
         """Return the value of one leaf as text, the class that it supports, and the colour of that class.
 
-        The class is empty for trees for a single class.
+        The class is empty for predicted numbers and for trees for a single class.
         """
         if output is not None:
             number = float(value[output])
@@ -114,7 +114,6 @@ class LeafReading:
         return plain_signed(number), f"{'for' if number > 0.0 else 'against'} {self.short(k)}", k
 
     def short(self, k: int) -> str:
-        """Return the name of a class, shortened to fit below a leaf."""
         return middle_cut(self.names[k], 16)
 
 
@@ -129,7 +128,7 @@ def _unit(votes: Any) -> tuple[float, str]:
 
 
 def plain_signed(number: float) -> str:
-    """Format a number with its sign, three digits, and at most two decimals."""
+    """Format a number with its sign and two decimals: below 0.1 two digits, from 10 on three."""
     form = "+.2f" if 0.1 <= abs(number) < 10.0 else "+.2g" if abs(number) < 0.1 else "+.3g"
     return f"{number:{form}}".replace("-", "−") if number else "0"
 
@@ -283,7 +282,6 @@ class EnsembleText:
 
 
 def is_small(estimator: Any) -> bool:
-    """Return whether an ensemble is small enough to draw all trees in one picture."""
     try:
         EnsembleText.of(estimator)
     except (TypeError, ValueError):

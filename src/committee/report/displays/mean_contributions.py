@@ -23,7 +23,7 @@ SPREAD = "10 % to 90 % quantile of the rows"
 """Meaning of the lines on bars."""
 
 MOVED = "probability moved between classes"
-"""Sum of the contributions to the probabilities of all classes."""
+"""Subject of half the sum over all classes of the absolute contributions to their probabilities."""
 
 _SPREAD_LEVELS = (0.1, 0.9)
 
@@ -108,8 +108,8 @@ class MeanContributionDisplay(Display):
         X : frame or array (n, p)
             Rows.
         label : class label or int, default=None
-            Class, or number of a target or quantile, whose contributions are drawn. `None`: all of them; of scores and
-            numbers their mean.
+            Class, number of a target, or level of a quantile, whose contributions are drawn. `None`: all of them; of
+            scores and numbers their mean.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows in mean and spread; rows of weight 0 are left out.
         max_rows : int, default=200
@@ -194,7 +194,6 @@ def contribution_sizes(contributions: F64, *, of_probabilities: bool = False) ->
 
 
 def _of_label(estimator: Any, shares: F64, total: str, label: Any) -> tuple[F64, str]:
-    """Contributions to the output `label`, and the name of their sum."""
     n_outputs = shares.shape[2] if shares.ndim == 3 else 1
     if hasattr(estimator, "classes_"):
         labels, kind = estimator.classes_.tolist(), "class"

@@ -145,8 +145,8 @@ class PartialDependenceDisplay(PanelsDisplay):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the mean; rows of weight 0 are left out.
         max_rows : int, default=250
-            Most rows to average over, evenly spaced in X. Each is predicted at 13 values of a column, or at 169 of a
-            pair.
+            Most rows to average over, evenly spaced in X. Each is predicted at up to 14 values of a column, or at 169
+            of a pair.
         ax
             As for `plot`.
 
@@ -184,7 +184,6 @@ class PartialDependenceDisplay(PanelsDisplay):
         return cls(drawn, outputs, of_classes=found.of_classes, kind=kind, centered=centered).plot(ax)
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
-        """Draw the charts; the description is that of `PanelsDisplay`."""
         super().plot(ax)
         for axes, effect in zip(self.axes_, self.effects, strict=True):
             if isinstance(effect, PairEffect):
@@ -289,7 +288,6 @@ def _empty_chart(effect: PairEffect) -> Chart:
 
 
 def _edges(grid: ColumnGrid) -> F64:
-    """Edges of the cells around the places of a grid."""
     middle = (grid.places[1:] + grid.places[:-1]) / 2.0
     if grid.names:
         return np.concatenate([[-0.5], middle, [len(grid.names) - 0.5]])

@@ -44,7 +44,7 @@ class TreeDisplay(Display):
     colors_tell, title : str, default="" and "tree"
         Meaning of the colours, and title.
     max_leaves : int or None, default=16
-        Most leaves drawn, and nodes without their children; `None` draws all leaves.
+        Most leaves drawn, counting nodes whose children are not; `None` draws all leaves.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ _DASHES = (None, "5 4", "1 3", "6 3 1 3")
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line through points. `dash` counts line styles, `key` names the model that a reader can hide."""
+    """A line through points. `dash` is the number of its line style, `key` names the model that a reader can hide."""
 
     x: ArrayLike
     y: ArrayLike
@@ -344,7 +344,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A rectangle; one with an edge has round corners and covers what is drawn before it."""
+    """A rectangle, with round corners if it has an edge."""
 
     x: float
     y: float

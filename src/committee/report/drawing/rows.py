@@ -46,7 +46,7 @@ class Bar:
 
     @property
     def end(self) -> float:
-        """Where the text begins: right of the bar and of the line."""
+        """Right end of the bar and of its line, where the text begins."""
         return max(self.value, 0.0, *(self.span or ()))
 
 

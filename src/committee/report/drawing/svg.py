@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 Color: TypeAlias = int | str
-"""Number of a colour of the palette, or "ink", "soft", "pale" or "grid"."""
+"""Number of a colour of the palette, or "ink", "soft", "pale", "grid", "line" or "paper"."""
 
 FOR, AGAINST, REST = 0, 1, "pale"
 """Colours of positive values, of negative values, and of the sum of values that are not shown."""
@@ -40,7 +40,7 @@ def _short(value: str | float) -> str:
 
 
 def breakable(text: str) -> Markup:
-    """Allow line breaks after the signs between the words of a name."""
+    """Allow line breaks in a name after "_", ":" and "/"."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"(?<=[_:/])(?=[^\W_])", "<wbr>", str(escape(text))))
@@ -74,7 +74,7 @@ def text_line(
 def svg_picture(
     parts: Sequence[Markup], width: float, height: float, description: str, *, heading: str = "", key: str | None = None
 ) -> Markup:
-    """Make a whole picture, as wide as its column and up to a quarter wider than drawn, so that text keeps its size."""
+    """Make a whole picture, as wide as its column but at most a quarter wider than drawn, so that text hardly grows."""
     from markupsafe import Markup
 
     picture = element(

@@ -25,7 +25,7 @@ MOST_BARS = 12
 """Columns that are drawn."""
 
 MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 20
-"""Rows whose contributions are averaged."""
+"""Most and fewest rows whose contributions are averaged."""
 
 SMALL = 0.15
 """Share of the largest effect below which a column gets the finer scale."""
@@ -53,7 +53,7 @@ def importance_picture(found: Importances) -> Picture:
 
 
 def contribution_picture(found: Explanation) -> Picture | None:
-    """Draw the mean contributions of columns on the rows; `None` if predictions are not sums over columns."""
+    """Draw the mean contributions of columns; `None` without rows, or if predictions are not sums over columns."""
     if found.X is None:
         return None
     try:

@@ -162,7 +162,7 @@ def residual_pictures(y: F64, predicted: F64) -> Picture:
 
 
 def histogram(values: F64, label: str) -> Chart:
-    """Describe a histogram of 5 to 25 bins, with a line at zero."""
+    """Describe a histogram of 5 to 25 bins, with a line at zero if values lie on both sides."""
     counts, edges = np.histogram(values, bins=min(25, max(5, int(np.sqrt(len(values))))))
     top = 1.05 * float(counts.max())
     tips = [
@@ -175,7 +175,7 @@ def histogram(values: F64, label: str) -> Chart:
 
 
 def residuals_by_prediction(y: F64, predicted: F64) -> Picture | None:
-    """Draw median and quartiles of the residuals in tenths of the rows, ordered by prediction."""
+    """Draw median and quartiles of the residuals in tenths of the rows by prediction; `None` below 50 rows."""
     if len(y) < 50:
         return None
     parts = np.array_split(np.argsort(predicted, kind="stable"), 10)
@@ -212,7 +212,6 @@ def quantile_picture(y: F64, predictions: F64, levels: tuple[float, ...]) -> Pic
 
 
 def set_section(found: CoveredRows) -> Section:
-    """Section on the prediction sets or intervals of labelled rows."""
     if found.sizes is not None:
         return Section("Sets on these rows", [_sizes(found), _by_class(found)])
     assert found.intervals is not None
