@@ -72,8 +72,6 @@ class BareCommittee(BaseEstimator):
 
 
 class BareClassifier(BareCommittee):
-    """Learner around a committee of classes."""
-
     @property
     def classes_(self) -> Any:
         return self.committee_.classes

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """Options of the command besides those of its table."""
-
     target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the labels or numbers.")] = None
     example: Annotated[
         str | None, typer.Option(help="Example table in place of DATA: breast_cancer, diabetes, digits, iris, wine.")
@@ -94,7 +92,6 @@ class CompareOptions:
 
     @property
     def columns(self) -> RowColumns:
-        """Columns of groups, times and weights."""
         return RowColumns(self.group, self.time, self.weight)
 
 

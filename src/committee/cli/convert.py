@@ -265,4 +265,3 @@ READERS: dict[str, Callable[[Path], Any]] = {
     ".ubj": _xgboost_binary,
     ".txt": _lightgbm_text,
 }
-"""Readers by the ending of files."""

@@ -57,7 +57,6 @@ class DeferredImports:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a deferred module with a lazy loader, or `None` for other modules."""
         if name not in DEFERRED:
             return None
         spec = PathFinder.find_spec(name, path, target)

@@ -94,7 +94,6 @@ def log_exposure(frame: pl.DataFrame, name: str | None) -> tuple[pl.DataFrame, F
 
 
 def note_without_exposure(name: str) -> None:
-    """Print that the table of rows to predict lacks the exposure."""
     note(f"the table has no exposure {name!r}: predictions are for an exposure of 1")
 
 

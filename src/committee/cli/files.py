@@ -258,7 +258,7 @@ def name_of_data(data: Sequence[Path]) -> str:
 
 
 def table_name(files: Sequence[Path]) -> str:
-    """Return the stem of a file; of several files the common part of their names, or their folder."""
+    """Return the stem of a file; of several the common part of their names in the current folder, else their folder."""
     if len(files) == 1:
         return files[0].name.partition(".")[0]
     folder = files[0].resolve().parent

@@ -58,8 +58,6 @@ NOT_KNOWN = "on rows not seen in training: not known"
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Options of the command besides those of its table."""
-
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Model file, usually .safetensors. Default: the model is not saved."),
@@ -88,7 +86,7 @@ class FitOptions:
         str | None,
         typer.Option(
             help="Committee: most bytes of the model file besides row digests (33 kB), such as '3 MB'. Trees of a"
-            " forest, then members and parts of them are left out. Default: 15 MB, and 1 MB per 3,000 rows for forests."
+            " forest, then members and parts of them are left out. Default: 15 MB (--effort fast: 3 MB, best: 60 MB)."
         ),
     ] = None
     scratch: Scratch = None
@@ -156,7 +154,6 @@ class FitOptions:
 
     @property
     def columns(self) -> RowColumns:
-        """Columns of groups, times and weights."""
         return RowColumns(self.group, self.time, self.weight)
 
     @property
@@ -164,7 +161,6 @@ class FitOptions:
         return "committee" if self.model == "auto" else self.model
 
     def check(self) -> None:
-        """Refuse unknown or invalid values, and options that do not go together."""
         from committee.data.text import suggest_names
 
         model, folds, conformal = self.model_name, self.folds, self.conformal

@@ -53,8 +53,6 @@ class LazyCommands(Mapping[str, Any]):
 
 
 class LazyGroup(TyperGroup):
-    """Group of the lazily imported commands."""
-
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.commands: LazyCommands = LazyCommands()  # type: ignore[assignment]  # nothing is added to it

@@ -52,8 +52,6 @@ FEW = 0.05
 
 @dataclass(frozen=True)
 class MarginsOptions:
-    """Options of the command besides those of its table."""
-
     target: LabelColumn = None
     weight: Weight = None
     on: RowsAre = "validation"
@@ -76,7 +74,6 @@ class MarginsOptions:
     picture: Annotated[Path | None, typer.Option(help="File of a picture: .svg, .png or .pdf.")] = None
 
     def check(self) -> None:
-        """Refuse unknown values, and options of new weights without an objective."""
         check_choice("--on", self.on, ("oob", "validation", "train"))
         if self.objective is not None:
             check_choice("--objective", self.objective, OBJECTIVES)

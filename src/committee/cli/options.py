@@ -17,7 +17,6 @@ from committee.cli.terminal import error_lines
 from committee.data.readers.file_format import DATE_ORDERS, FileFormat
 
 FILES = "CSV, TSV, JSON lines (these also .gz), Parquet, Feather, .xlsx or .ods, or one of them in a .zip"
-"""Kinds of files, for the help."""
 
 Separator = Annotated[
     str | None,

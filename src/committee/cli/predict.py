@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PredictOptions:
-    """Options of the command besides those of its tables."""
-
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="CSV, Parquet or Feather, by the ending. Default, or -: CSV on stdout."),
@@ -61,7 +59,6 @@ class PredictOptions:
     progress: Progress = None
 
     def check(self, learner: Any, model: Path) -> None:
-        """Refuse options that the learner of a model file cannot fulfil."""
         kind, alpha = type(learner).__name__, self.alpha
         if self.threshold is not None:
             from committee.report.thresholds import check_threshold

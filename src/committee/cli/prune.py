@@ -28,8 +28,6 @@ LEVELS = ("leaf", "subtree", "depth", "tree", "voter")
 
 @dataclass(frozen=True)
 class PruneOptions:
-    """Options of the command besides those of its tables."""
-
     target: Annotated[str | None, typer.Option("--target", "-t", help="Column of the labels or numbers.")] = None
     weight: Weight = None
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File of the pruned model.")] = None

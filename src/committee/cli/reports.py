@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """Options of ``committee evaluate`` besides those of its tables."""
-
     target: LabelColumn = None
     threshold: Threshold = None
     costs: Annotated[
@@ -208,7 +206,7 @@ def explain(
     report: Annotated[Path | None, typer.Option(help="File of an HTML page with the model card.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Explain the prediction for one row by contributions of the columns, Shapley values of the score or probability.
+    """Explain the prediction for one row by contributions of the columns.
 
     With the first line of the table they add up to the probability of the class (forests, single trees, committees of
     ensembles), to the score of the row (other classifiers), or to the predicted number (its logarithm after a fit
@@ -288,8 +286,6 @@ def _quantile(learner: Any, quantile: float) -> float:
 
 @dataclass(frozen=True)
 class CertifyOptions:
-    """Options of ``committee certify`` besides those of its tables."""
-
     target: LabelColumn = None
     on: Annotated[
         str,

@@ -76,7 +76,6 @@ class RowColumns:
         return table if self.time is None else replace(table, drop=[n for n in table.dropped if n != self.time])
 
     def check(self, target: str | None, dropped: tuple[str, ...] = ()) -> None:
-        """Refuse options that do not go together."""
         if self.group is not None and self.time is not None:
             raise ValueError("--group and --time do not go together; leave one of them out")
         options: dict[str, str] = {}

@@ -124,7 +124,7 @@ def note(text: str) -> None:
 
 
 def print_notes(texts: Iterable[str]) -> None:
-    """Print several notes, each once; three or more that differ only in names, values and numbers become one."""
+    """Print notes, each once; three or more on columns that differ only in names, values and numbers become one."""
     for text in merge_alike(texts):
         note(text)
 
@@ -172,7 +172,6 @@ def _file_states(paths: Iterable[Path | None]) -> dict[Path, tuple[int, ...] | N
 
 
 def interrupt_message(written: list[Path]) -> str:
-    """Return the message after Ctrl-C."""
     return f"interrupted; written: {', '.join(map(str, written))}" if written else "interrupted; no file is written"
 
 

@@ -52,7 +52,7 @@ class RowNumbers:
         return tuple(name for name in (self.exposure, self.weight) if name is not None)
 
     def check(self, pieces: Pieces, target: str) -> None:
-        """Refuse names that are no columns, the target, or the same."""
+        """Refuse names that are no columns, and an exposure that is the target or the weight."""
         weight = {} if self.weight is None else {"--weight": self.weight}
         check_exposure_column(self.exposure, target, weight)
         for option, name in (("--exposure", self.exposure), *weight.items()):

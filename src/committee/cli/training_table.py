@@ -77,12 +77,11 @@ class TrainingTable:
 
     @property
     def part(self) -> str:
-        """Text on the sampled share of the rows, empty if all rows are used."""
         return part_of(len(self.rows), len(self.y))
 
 
 def part_of(rows: int, n: int) -> str:
-    """Return text for the first `rows` of `n` rows."""
+    """Return text for the first `rows` of `n` rows, empty if these are all."""
     return "" if rows == n else f" of the first {rows:,} rows"
 
 

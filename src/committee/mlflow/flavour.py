@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 NAME = "committee"
-"""Name of the flavour."""
 
 FILE = "model.safetensors"
 """Name of the model file in MLflow's data folder."""

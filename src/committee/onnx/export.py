@@ -62,8 +62,8 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
     NotFittedError
         If `estimator` is not fitted.
     TypeError
-        For parts without ONNX nodes: sampled paths, voters with random votes, members of other libraries without a
-        committee, prediction sets and intervals.
+        For parts without ONNX nodes: derived columns, sampled paths, voters with random votes, members of other
+        libraries without a committee, prediction sets and intervals.
     ValueError
         If `inputs` or `dtype` is unknown, or a column has the name of an output.
 
@@ -174,7 +174,6 @@ def _type(kind: type[np.generic]) -> int:
 
 
 def protos(graph: Graph) -> tuple[list[Any], list[Any]]:
-    """Convert nodes and constants to ONNX protos."""
     from onnx import helper, numpy_helper
 
     nodes = [

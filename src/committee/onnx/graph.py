@@ -21,8 +21,6 @@ MACHINE_LEARNING = "ai.onnx.ml"
 
 @dataclass(frozen=True)
 class Node:
-    """One operator node."""
-
     kind: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -89,7 +87,7 @@ def _reflected(kind: str) -> Callable[[Value, Any], Value]:
 
 @dataclass(frozen=True)
 class Value:
-    """Output of a node, or an input; operators add nodes. Numbers are float64."""
+    """Output of a node, or an input; operators add nodes, and make numbers float64 constants."""
 
     graph: Graph
     name: str

@@ -114,8 +114,8 @@ NEAR = 1e-12
 class Scored:
     """A tally, its number of outputs and its weight, from which links compute probabilities.
 
-    `tally` are scores ``(n, n_outputs)``, one signed score for two classes; `total` is the weight of the voters, `None`
-    for label voters, whose weight is the sum of a row's votes.
+    `tally` are scores ``(n, n_outputs)``; a single one is signed, above 0 for the second of two classes. `total` is the
+    weight of the voters, `None` for label voters, whose weight is the sum of a row's votes.
     """
 
     tally: Value

@@ -15,15 +15,11 @@ from committee.data.table_schema import TableSchema
 from committee.onnx.graph import MACHINE_LEARNING, Graph, Value, joined
 
 Inputs: TypeAlias = Literal["auto", "matrix", "columns", "encoded"]
-"""Form of a model's inputs."""
-
 INPUTS: tuple[Inputs, ...] = ("auto", "matrix", "columns", "encoded")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded matrix."""
-
     X: Value  # (n, p), of type `Graph.width`
     n_categories: NDArray[np.int32] | None  # codes by column, (p,), 0 for numeric columns; None if unknown
 
