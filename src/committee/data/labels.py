@@ -80,7 +80,7 @@ def _codes_for(n: int) -> type[np.unsignedinteger[Any]]:
 
 
 def infer_task(y: NDArray[Any]) -> Task:
-    """Return whether a target ``(n,)`` holds classes (text, booleans, few distinct integers) or numbers to predict."""
+    """Return whether a target ``(n,)`` holds classes (text, booleans, few whole numbers) or numbers to predict."""
     if y.dtype.kind not in "iuf":
         return "classes"
     values = np.unique(y)

@@ -44,7 +44,7 @@ def cell_sums(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
 
 
 def unordered_digests(X: Matrix | OutOfCoreMatrix, n_threads: int, classes: NDArray[np.uint16] | None = None) -> U64:
-    """Return digests ``(n,)`` of distinct rows that do not depend on the order of the columns.
+    """Return digests ``(n,)`` of rows, all different, that do not depend on the order of the columns.
 
     Sums of cells are not enough: they tell rows of zeros and ones apart only by the number of ones. So each column
     counts with a digest of its content, and in that each cell with the digest of its row. Columns of equal content,

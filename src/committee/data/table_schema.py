@@ -63,7 +63,8 @@ class TableSchema:
     """Names and categories of the columns of a table.
 
     A schema encodes every table with these columns alike: numbers as they are (integers beyond 2**53 rounded to
-    float64), categories as codes 0, 1, ..., missing values (None, null, NaN) and unseen categories as NaN.
+    float64), dates and times as seconds, categories as codes 0, 1, ..., missing values (None, null, NaN) and unseen
+    categories as NaN. Columns with `values` have numbers for categories, also for unseen ones.
 
     Examples
     --------

@@ -104,7 +104,7 @@ class LeafLines:
         for name in ("low", "high"):
             check_finite(name, getattr(self, name), (M,))
         if (self.low > self.high).any():
-            raise ValueError("low is above high at a line.")
+            raise ValueError("low is above high in a line of a leaf.")
 
 
 @dataclass(frozen=True, eq=False)

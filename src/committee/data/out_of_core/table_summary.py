@@ -237,7 +237,7 @@ class TableSummary:
     sample: RowSample | None = None
 
     def add(self, X: Any, first_row: int = 0, keep: NDArray[np.bool_] | None = None) -> None:
-        """Add a piece. `keep` masks its rows with weight; of the other rows only categories count."""
+        """Add a piece. `keep` masks its rows with weight; of the other rows only kinds and categories count."""
         names, columns, cells, n_rows = _read(X, self.categorical_features)
         if not columns:
             raise ValueError("a table must have at least one column, got 0 feature(s)")

@@ -226,7 +226,7 @@ _MOST_STEPS = 100
 
 @dataclass(frozen=True)
 class KLPenalty(Penalty):
-    r"""lambda times the divergence of quasi-uniform distributions: 2 lambda a^2 sum_j h(alpha_j / a), |alpha_j| < a.
+    r"""Multiple of the divergence of quasi-uniform distributions: 2 lambda a^2 sum_j h(alpha_j / a), |alpha_j| < a.
 
     Each voter shares the mass 1/N with its complement, Q_j+ + Q_j- = 1/N, and P gives half of it to each. The vote has
     the weights alpha_j = a u_j with u_j = N (Q_j+ - Q_j-), and
