@@ -301,7 +301,7 @@ def test_voters_of_unknown_complexity_are_refused():
 # --- QuadBoost and LPBoost -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("penalty", ["l1", "l2", "linf", None])
+@pytest.mark.parametrize("penalty", ["l1", "l2", "linf", "kl", None])
 def test_the_error_on_new_rows_stays_below(penalty):
     rng = np.random.default_rng(0)
     X, y = draw(rng, 6000)

@@ -45,13 +45,14 @@ def for_quadboost(
 ) -> dict[str, Bound]:
     """Return bounds on a QuadBoost's or LPBoost's error on new rows, by its voters' empirical Rademacher complexity.
 
-    - ``"norm"``: `ensemble_norm`, Theorem 1 for the norm of the model's own penalty, or another.
+    - ``"norm"``: `ensemble_norm`, Theorem 1 for the norm `p`.
     - ``"margin"``: `ensemble_margin`, the sharpest that the theorem's proof gives.
 
     The theorem is for voters that were fixed before the rows were seen, and thresholds are not. So the class is every
     stump on a column, whatever its threshold and its votes on missing values, and the constants. Its complexity is
-    estimated from random signs with an exact search for the best stump. Of trees it is Massart's bound, from the number
-    of trees of limited growth that differ on these rows.
+    estimated from random signs with an exact search for the best stump. Of trees, and of stumps if a column has more
+    than 65,535 distinct values or its categories became target statistics, it is Massart's bound, from the number of
+    trees of limited growth that differ on these rows.
 
     Parameters
     ----------
@@ -63,8 +64,8 @@ def for_quadboost(
     delta : float, default=0.05
         Each bound fails with at most this probability.
     p : float, default=None
-        Norm of the weights in Theorem 1, whatever the model was trained with. None: that of the penalty, or 1, which is
-        mostly the best, above all with an intercept.
+        Norm of the weights in Theorem 1, whatever the model was trained with. None: that of the penalty "l1", "l2" or
+        "linf", else 1. 1 is mostly the best, above all with an intercept.
     complexity : float or Complexity, default=None
         Complexity of a known class, such as a dictionary that was fixed beforehand; needed for unknown voters and for
         trees of unlimited growth. An intercept is a constant voter of the class.
@@ -77,6 +78,8 @@ def for_quadboost(
 
     Raises
     ------
+    TypeError
+        If the model is of another class.
     ValueError
         If the complexity is unknown, or an argument is out of range.
 
@@ -115,7 +118,7 @@ def for_quadboost(
             "estimate the complexity with a smaller one."
         )
     votes = _votes(model.committee_, named, target)
-    p = {None: 1.0, "l1": 1.0, "l2": 2.0, "linf": inf}[getattr(model, "penalty", "l1")] if p is None else p
+    p = {"l2": 2.0, "linf": inf}.get(getattr(model, "penalty", None), 1.0) if p is None else p
     each = (delta - signs_delta) / len(votes)
     by_norm = [ensemble_norm(yF, alpha, complexity, each, p=p) for yF, alpha in votes]
     by_margin = [ensemble_margin(_normalised(yF, alpha), complexity, each) for yF, alpha in votes]
@@ -123,7 +126,7 @@ def for_quadboost(
 
 
 def _votes(committee: Committee, X: Any, y: NDArray[Any]) -> list[tuple[F64, F64]]:
-    # of each binary problem y F and alpha: class against class, or of more classes each against the rest
+    # (y F, alpha) of each binary problem: the second class against the first, or of more classes each against the rest
     labels, F = committee.class_indices(y), committee.decision_function(X)
     weights, intercept = np.asarray(committee.weights), committee.intercept
     K = len(committee.classes)
@@ -180,7 +183,7 @@ def _complexity(model: Learner, X: F64, delta: float, random_state: int | None) 
 
 
 def _splits(X: F64, n_categories: NDArray[np.int32], n_values: list[int]) -> int:
-    # splits that differ on these rows; missing values go either way, have a side of their own, or are refused
+    # number of splits that differ on these rows; missing values go left or right, get no vote, or are split from others
     total = 0
     for column, k, values in zip(X.T, n_categories.tolist(), n_values, strict=True):
         gaps = bool(np.isnan(column).any())
