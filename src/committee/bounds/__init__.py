@@ -1,7 +1,7 @@
 """Upper bounds on error rates.
 
-A `Bound` has its value and terms. An argument out of its range raises a ValueError that names the argument and range.
-docs/theory.md has the sources in full.
+An argument out of its range raises a ValueError that names the argument and range. docs/theory.md has the sources in
+full.
 """
 
 from committee.data.packages import lazy_attributes, stub_imports

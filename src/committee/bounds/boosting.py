@@ -1,4 +1,4 @@
-"""Bounds for boosting: training margins by the weighted errors, and new rows by the VC-dimension (Theorems 4 to 6)."""
+"""Bounds for boosting by weighted errors, VC-dimension and risk of leaves (T. Qin, W.-M. Huang, Theorems 4 to 6)."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def margin_product(errors: ArrayLike, theta: float = 0.0) -> Bound:
     Returns
     -------
     Bound
-        Terms: ``rounds``, ``largest_factor``, ``sum_gamma_squared``, gamma_t = 1/2 - err_t, and ``exponential``,
-        exp(-2 sum gamma_t^2), which the product is never above when theta is 0 (eq. 16).
+        Terms: ``rounds``, ``largest_factor`` (of the product), ``sum_gamma_squared`` (gamma_t = 1/2 - err_t) and
+        ``exponential``, exp(-2 sum gamma_t^2), which the product is never above when theta is 0 (eq. 16).
 
     Examples
     --------
@@ -68,10 +68,10 @@ def exponential_loss(errors: ArrayLike, alpha: ArrayLike, theta: float = 0.0) ->
 
     share <= prod_t exp(theta alpha_t / 2) Z_t, Z_t = (1 - err_t) exp(-alpha_t / 2) + err_t exp(alpha_t / 2).
 
-    Where each round multiplies the weight of its wrong rows by exp(alpha_t), the final weights are the exponential loss
-    of (weight voting right - weight voting wrong) / 2, divided by prod Z_t. That difference is the margin for two
-    classes and at most the margin for more. With alpha_t = ln((1 - err_t) / err_t) this is Theorem 5. It also applies
-    to the weights of SAMME, and to the half step of the SBPMT paper.
+    Where each round multiplies the weight of its wrong rows by exp(alpha_t), the final weight of a row is its first
+    weight times exp(-d / 2) / prod Z_t, with d the weight of the voters that are right on it less that of the others. d
+    is the margin (not normalised) for two classes and at most the margin for more. With alpha_t = ln((1 - err_t) /
+    err_t) this is Theorem 5. It also applies to the weights of SAMME, and to the half step of the SBPMT paper.
 
     Sources: R. Schapire, Y. Singer (1999), Theorem 1; for the margins R. Schapire et al. (1998), Theorem 5.
 
@@ -154,7 +154,7 @@ def boosting_vc(training_error: float, n_rows: int, n_rounds: int, vc_dimension:
     -------
     Bound
         Terms: ``training_error``, ``penalty``, ``log_growth`` and ``rows_to_be_useful``, about how many rows lower the
-        penalty to 1/2 with the same voters. With fewer rows than d or T, which the theorem does not cover, the growth
+        penalty to 1/2 with the same T and d. With fewer rows than d or T, which the theorem does not cover, the growth
         is 2^n, and the bound vacuous.
 
     Examples

@@ -58,7 +58,7 @@ def splits_of_bins(bins: Bins, missing: NDArray[np.bool_]) -> int:
 
 
 def splits_of_rows(n_rows: int, n_categories: NDArray[np.int32]) -> int:
-    """Number of splits, each described by the two of n training rows that its threshold lies between.
+    """Number of possible splits of a table whose thresholds lie between the values of any two of n training rows.
 
     Missing values may go to either side of each split, or be a side of their own. A numeric column has 0 categories.
     """
@@ -71,9 +71,9 @@ def _partitions(k: int) -> int:
 
 
 def massart(ln_size: float, n_rows: int) -> float:
-    """Rademacher complexity of a finite class of voters within [-1, 1], Massart's bound sqrt(2 ln|B| / n).
+    """Massart's bound sqrt(2 ln|B| / n) on the Rademacher complexity of a finite class of voters within [-1, 1].
 
-    It holds for every sample, and so for the expected complexity too.
+    It holds for the complexity on every sample, and so for the expected one too.
 
     Equation: massart (docs/theory.md). Source: P. Massart (2000), Lemma 5.2.
 
@@ -107,7 +107,7 @@ def ensemble_complexity(complexity: float, n_voters: int, p: float = 1.0) -> flo
     complexity : float
         Rademacher complexity R of the voters, a symmetric class.
     n_voters : int
-        Voters T that vote.
+        Number of voters T.
     p : float, default=1.0
         Norm of the weights; 1 <= p <= inf.
 

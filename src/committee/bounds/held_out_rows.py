@@ -17,7 +17,7 @@ from committee.data.number_types import F64
 from committee.objectives.pac_bayes import kl_inverse
 
 NEAR = 0.05
-"""Distance of the bound from the observed error up to which no more rows are advised."""
+"""Distance of the bound from the observed error up to which the advice names no number of rows."""
 
 THRESHOLDS: F64 = np.linspace(0.05, 1.0, 20)
 """Values of theta that `unlabelled_margins` is minimised over."""
@@ -109,13 +109,13 @@ def unlabelled_margins(losses: VoterLosses, leads: ArrayLike, delta: float = 0.0
     """Error on new rows of a weighted vote, by the mean loss of its voters and its margins on unlabelled rows.
 
     The lead M of a row is the margin of the elected class over the second, as a share of all weight, and needs no
-    label. With W the share of voters that are wrong, W >= (1 - M) / 2 where the vote is right and W >= (1 + M) / 2
-    where it is wrong, so that M 1[wrong] <= W - (1 - M) / 2, and as 1 <= M / theta + (1 - M / theta)_+,
+    label. With W the Gibbs loss of the row (`VoterLosses`), W >= (1 - M) / 2 where the vote is right and W >= (1 + M) /
+    2 where it is wrong, so that M 1[wrong] <= W - (1 - M) / 2, and as 1 <= M / theta + (1 - M / theta)_+,
 
         error <= (E[W] - 1/2) / theta + E[phi(M)],    phi(M) = M / (2 theta) + (1 - M / theta)_+,
 
-    for every theta in (0, 1]. E[W] is at most half the first-order bound at delta / 2. phi is between 1/2 and max(1, 1
-    / (2 theta)); E[phi] is bounded by the inverse kl of its mean at delta / 40, for each of 20 thetas.
+    for every theta in (0, 1]. E[W] is bounded by half the first-order bound at delta / 2, and E[phi], with phi between
+    1/2 and max(1, 1 / (2 theta)), by the inverse kl of its mean at delta / 40, for each of 20 thetas.
 
     Source: M.-R. Amini et al. (2008), there for the error on the unlabelled rows themselves.
 

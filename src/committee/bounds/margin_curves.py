@@ -14,10 +14,10 @@ from committee.data.number_types import F64
 from committee.objectives.pac_bayes import kl_inverse
 
 THETAS: F64 = np.arange(1, 101) / 100
-"""Margins that the bounds are minimised over; each has an equal share of the probability of failure."""
+"""Margins theta that the bounds are minimised over by default."""
 
 DRAWN: F64 = np.unique(np.round(2.0 ** (np.arange(41) / 2)))
-"""Numbers N of drawn voters that `voting_certified` is minimised over, up to about a million."""
+"""Numbers N of drawn voters that `voting_certified` and `schapire_margin` are minimised over, up to a million."""
 
 MOST_ROWS = 1e15
 """Upper limit of the search for ``rows_to_be_useful``."""
@@ -106,8 +106,8 @@ def voting_certified(
 
     kl(q, p) = q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)), C(|B| + N - 1, N) the number of ways to draw N of |B|
     voters with repetition, and G, J the numbers of thetas and of Ns tried. It holds for all weights at once and does
-    not depend on the number of voters in the committee. Where it is vacuous its value is 1. The proof is on the page
-    about bounds.
+    not depend on the number of voters in the committee. With the default thetas its value is at most 1. The proof is on
+    the page about bounds.
 
     Sources: R. Schapire et al. (1998), Theorem 1 and section 2.4; J. Langford (2005) for the inverted Chernoff bound;
     S. Floyd, M. Warmuth (1995) for `rows_per_voter`.
@@ -178,8 +178,10 @@ def schapire_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05, *, 
 
     Parameters
     ----------
-    margins, delta, thetas
-        As for `voting`, whose eta is delta here.
+    margins, thetas
+        As for `voting`.
+    delta : float, default=0.05
+        The bound fails with at most this probability.
     ln_size : float
         ln|H|; see `ln_tree_class`. H is fixed before the rows are seen, and its voters vote -1 or +1.
 
@@ -221,8 +223,8 @@ def tight_margin(
 
     with nu the share of training rows with margin <= theta and |H| the number of voters that could be chosen. The paper
     proves it for some C, for all weights and thetas at once, and that up to C nothing smaller is true, but states no C.
-    So it compares committees and is **not a certificate**; `voting_certified` has explicit constants. It needs d < 1:
-    where the margin is too small for the rows the value is inf.
+    So it compares committees and is **not a certificate**; `voting_certified` has explicit constants. Thetas with
+    d >= 1, too small for so few rows, are left out; if all are, the value is inf.
 
     Equation: tight-margin-bound (docs/theory.md). Source: K. G. Larsen, N. Schalburg (2025), by a summary of the paper.
 
@@ -281,7 +283,6 @@ def margin_shares(margins: ArrayLike, thetas: ArrayLike) -> tuple[F64, F64, F64]
 
 
 def best_draw(value: F64, theta: F64, nu: F64, tail: F64, complexity: F64) -> tuple[float, dict[str, float]]:
-    """Return the least value over all thetas and numbers of drawn voters, and its terms."""
     i, j = np.unravel_index(int(value.argmin()), value.shape)
     names = "theta", "nu_theta", "drawn", "tail", "complexity"
     terms = theta[i], nu[i], DRAWN[j], tail[i, j], complexity[j]

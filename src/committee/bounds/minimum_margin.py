@@ -12,10 +12,10 @@ from committee.bounds.result import Bound, check_delta, check_number, check_numb
 from committee.objectives.pac_bayes import kl_inverse
 
 _NEAR_ONE = 1e-9
-"""Bounds this close to 1 are compared by their logarithms, as they all round to 1."""
+"""Bounds p this close to 1 are compared by an approximation of ln(1 - p), as they may round to 1."""
 
 _SMALLEST = 1e-140
-"""Floor of a margin: the square of a smaller one is 0."""
+"""Floor of a margin: the square of a smaller one may underflow."""
 
 
 def breiman_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) -> Bound:
@@ -83,8 +83,8 @@ def equilibrium_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) 
 
     kl(q, p) = q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)). The theta_q of the minimum is the equilibrium margin. At
     q = 0 theta_q is the smallest margin, so that this bound is never above Breiman's. The authors require
-    theta_q > sqrt(8 / |H|), which the proof on the page about bounds does not need. Where the bound is vacuous, the
-    equilibrium margin is found by how near to 1 the bounds are, and still describes the margins.
+    theta_q > sqrt(8 / |H|), which the proof on the page about bounds does not need. Values p that round to 1 are
+    compared by ln(1 - p), so that the equilibrium margin describes the margins even where the bound is vacuous.
 
     Equation: equilibrium-margin (docs/theory.md).
     Sources: L. Wang et al. (2011); W. Gao, Z.-H. Zhou (2013) for a bound by all margins at once.

@@ -16,7 +16,7 @@ _ADVICE = "Voters of a larger edge; more of them."
 
 
 def normaliser_of_edge(edge: float) -> float:
-    """rho = sqrt(1 - 4 edge^2), the factor on the loss of a voter whose weighted error is at most 1/2 - edge."""
+    """Return rho = sqrt(1 - 4 edge^2): a voter of weighted error 1/2 - edge multiplies the exponential loss by it."""
     eps = check_number("edge", edge, 0.0, 0.5)
     return float(np.sqrt((1.0 - 2.0 * eps) * (1.0 + 2.0 * eps)))
 
@@ -96,7 +96,8 @@ def boosting_tree(n_voters: int, edge: float) -> Bound:
 def matryoshka(sizes: Sequence[int], edge: float) -> Bound:
     """Expected training error of trees nested in trees: F(T_L, ... F(T_2, F(T_1, rho))).
 
-    It holds where collected leaves keep their own votes; with their signs alone each C becomes sqrt(C (2 - C)).
+    It holds where collected leaves keep their own votes. With their signs alone a collected tree of bound C is a voter
+    of rho <= sqrt(C (2 - C)).
 
     Source: E. Grossmann, eqs. 10 and 11 and section 5.3.
 

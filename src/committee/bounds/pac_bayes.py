@@ -15,7 +15,7 @@ from committee.objectives.margins.tandem_bound import least_tandem_bound, tandem
 from committee.objectives.pac_bayes import PacBayesKl, kl_inverse, mean_over
 
 DRAWN = (1, 3, 5, 11, 21, 51, 101, 201, 501, 1001)
-"""Numbers of drawn voters that `binomial` is minimised over."""
+"""Numbers of drawn voters that `binomial` and `partition` are minimised over."""
 
 
 def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:
@@ -43,6 +43,11 @@ def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: fl
     Bound
         Terms: ``gibbs_risk`` (g), ``gibbs_bound`` (half the value), ``rows`` (n), ``divergence`` (KL), ``complexity``
         (c). Vacuous from 1 - 1 / K on, the error of random guessing.
+
+    Raises
+    ------
+    ValueError
+        If delta is not in (0, 1), or weights are negative, not finite, all zero or not one for each voter.
 
     Examples
     --------

@@ -24,7 +24,7 @@ class Bound:
     value : float
         Value of the formula. It is not clipped at 1, so that it shows how far a vacuous bound is from use.
     terms : dict of str to float
-        Terms of the formula, in its order.
+        Quantities of the formula by name.
     advice : str
         Changes that would lower the value.
     inputs : dict of str to object
@@ -32,7 +32,7 @@ class Bound:
     remarks : tuple of str, default=()
         Assumptions, estimates, and conditions that are not met.
     trivial : float, default=1.0
-        Bound that holds without the theorem.
+        Value from which on the bound is useless: 1, the error of random guessing, or the value of a simpler bound.
 
     Examples
     --------
@@ -64,12 +64,10 @@ class Bound:
 
 
 def on_new_rows(delta: float) -> str:
-    """Statement of a bound that holds with probability 1 - delta over the training rows."""
     return f"error on new rows is at most the value, with probability {1.0 - delta:g} over the training rows"
 
 
 def at(best: int, **terms: F64) -> dict[str, float]:
-    """Return the entry `best` of each array of terms."""
     return {name: float(values[best]) for name, values in terms.items()}
 
 
@@ -96,7 +94,6 @@ def check_count(name: str, given: int, low: int = 1) -> int:
 
 
 def check_delta(given: float, name: str = "delta") -> float:
-    """Return the probability with which a bound may fail, in (0, 1)."""
     if not (is_number(given) and 0.0 < given < 1.0):
         raise ValueError(f"{name} is {given}, the probability that the bound fails; it must be between 0 and 1.")
     return float(given)

@@ -102,7 +102,7 @@ def overlap_limits(n_rows: int, n_drawn: int, n_draws: int, delta: float = 0.05)
     C <= Q_C = m / n + (sqrt(2 m) + 3) / sqrt M ln(3 / delta),
 
     all three with probability 1 - delta. If every draw had the same rows, A would be m, B m (m - 1) and C 1; the lesser
-    of the two limits is returned. The paper proves the last for M > ln(n)^2 (`advised_draws`).
+    of the two limits is returned. The paper proves the limit on C for M > ln(n)^2 (`advised_draws`).
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def overlap_limits(n_rows: int, n_drawn: int, n_draws: int, delta: float = 0.05)
 
 
 def advised_draws(n_rows: int) -> float:
-    """ln(n)^2: Theorem 3 requires more draws than this. No function enforces it.
+    """ln(n)^2: `overlap_limits` is proved for more draws than this; neither it nor `subagging` enforces that.
 
     Equation: draws-advised (docs/theory.md).
 
@@ -143,7 +143,7 @@ def advised_draws(n_rows: int) -> float:
 
 
 def unpack_draws(draws: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """``SBPMTClassifier.draws_`` as booleans, a column for each row and each bit that pads the last byte."""
+    """Return the bits of `draws_` of a subagged learner: ``(M, n)``, and columns for bits that pad the last byte."""
     return np.unpackbits(draws, axis=1).astype(bool)
 
 
@@ -268,7 +268,7 @@ def _moment(name: str, given: float | None, most: F64) -> F64:
 def _advice(overlap: Overlap, beta: float | None, gamma: float | None, all_useful: bool) -> str:
     parts = ["A smaller max_samples, so that draws share fewer rows (it also changes p_sub)."]
     if overlap.n_draws <= advised_draws(overlap.n_rows):
-        parts.append(f"More draws: the theorem requires more than ln(n)^2 = {advised_draws(overlap.n_rows):.1f}.")
+        parts.append(f"More draws: the limit on C is proved above ln(n)^2 = {advised_draws(overlap.n_rows):.1f}.")
     if beta is None or gamma is None:
         parts.append("Values of beta and gamma, which are taken as large as they can be.")
     parts.append("Better single classifiers." if all_useful else "Classifiers that are right more often than not.")
@@ -279,8 +279,8 @@ def _remarks(overlap: Overlap, *moments: float | None) -> tuple[str, ...]:
     texts = []
     if overlap.n_draws <= advised_draws(overlap.n_rows):
         texts.append(
-            f"{overlap.n_draws} draws are no more than ln(n)^2 = {advised_draws(overlap.n_rows):.1f}; the limits on "
-            "A, B, C before drawing (overlap_limits) are proved for more. Exact A, B, C need no such condition."
+            f"{overlap.n_draws} draws are no more than ln(n)^2 = {advised_draws(overlap.n_rows):.1f}; the limit on C "
+            "before drawing (overlap_limits) is proved for more. Exact A, B, C need no such condition."
         )
     names = [name for name, given in zip(("sigma1_squared", "beta", "gamma"), moments, strict=True) if given is None]
     if names:

@@ -15,7 +15,7 @@ from committee.data.number_types import F64
 from committee.objectives.margins.tandem_bound import PairLosses, loss_blocks
 
 ROUNDING = 1e-12
-"""A Gibbs loss this near to 1/2 counts as a tie."""
+"""Rounding error of a Gibbs loss, which counts as at least 1/2 from 1/2 minus this on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class VoterLosses:
     over another class, in units of its spread (`Voters.spread`): 1 where a label voter names a wrong class, 0 where it
     names the right one, 1/2 where it abstains. With weights rho that sum to one the row's Gibbs loss is W_i = sum_t
     rho_t l_it, and **a row that the vote gets wrong has W_i >= 1/2**. With two classes the converse holds too, but for
-    ties. All bounds on the vote except `held_out_errors` are bounds on P[W >= 1/2].
+    ties. Except `held_out_errors` and `unlabelled_margins`, all bounds by these losses are bounds on P[W >= 1/2].
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ class VoterLosses:
     def error(self) -> float:
         """Share of rows whose Gibbs loss, of the voters that count for the row, is 1/2 or more.
 
-        For two classes that is the held-out or out-of-bag error of the vote, and for more classes no less. It is an
-        estimate: no bound on the vote follows from out-of-bag rows. NaN if no voter counts for any row.
+        For two classes that is the held-out or out-of-bag error of the vote, and for more classes no less. Rows without
+        such a voter are left out; NaN if all are. Out of bag it is an estimate, from which no bound follows.
         """
         shares: list[F64] = []
         for loss, counts in loss_blocks(self.least, self.unseen):

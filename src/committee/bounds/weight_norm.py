@@ -25,7 +25,7 @@ SCALES: NDArray[np.int64] = np.arange(-2 * RADII_PER_DOUBLING, 16 * RADII_PER_DO
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A loss L(y F) that is 1 or more where y F <= 0, with the slope of min(L, 1).
+    """A loss L(y F) that is 1 or more where y F <= 0, with the Lipschitz constant of min(L, 1).
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Surrogate:
     value : callable
         L, array to array.
     lipschitz : float
-        Lipschitz constant l of min(L, 1).
+        The constant, l.
 
     Examples
     --------
@@ -65,7 +65,7 @@ SURROGATES: dict[str, Surrogate] = {
         Surrogate("probit", lambda x: np.asarray(-log_ndtr(x) / log(2.0)), sqrt(2.0 / pi) / log(2.0)),
     )
 }
-"""Losses by name. They are convex where they decrease, so l is the slope at zero (and at 2 for the square)."""
+"""Losses by name. All are convex and 1 at zero, so that l is the slope there (for the square also at 2)."""
 
 
 def ensemble_norm(
@@ -88,7 +88,7 @@ def ensemble_norm(
     (``form="expected"``), or the empirical one, k = 3 and d = delta / 2. Where ||alpha||_p < 1, for which the source's
     last term is not defined, M = max(T^(1 - 1/p) ||alpha||_p, 1) takes its place and that of T^(1 - 1/p) ||alpha||_p.
     In the source only the last term has the factor k; the proof needs it in both. Derivations are on the page about
-    bounds; `ensemble_margin` is the tightest form.
+    bounds; `ensemble_margin` is tighter.
 
     Equation: quadboost-theorem-1 (docs/theory.md).
 
@@ -175,16 +175,16 @@ def ensemble_margin(
     loss: str | Surrogate = "hinge",
     form: Form = "empirical",
 ) -> Bound:
-    """Error on new rows of a weighted vote by its margins and its voters' complexity; tighter than `ensemble_norm`.
+    """Error on new rows of a weighted vote by its margins and its voters' complexity.
 
     With m_i the normalised margins and r = 2^(j/8) the norm that the weights are scaled to,
 
         P[y F(x) <= 0] <= min over j of  mean min(L(r m_i), 1) + 2 l r R
                                          + k sqrt(ln(3 (|j| + 1) (|j| + 2) / (2 delta)) / (2 n)),
 
-    k = 1 with the expected complexity and 2 with the empirical one. It holds for all weights at once, for any number of
-    voters. Scaling the weights changes no vote, so the best scale is free; with the hinge loss, 1 / r is the margin
-    theta of the other margin bounds.
+    for j = -16, ..., 128; k = 1 with the expected complexity and 2 with the empirical one. It holds for all weights at
+    once, for any number of voters. Scaling the weights changes no vote, so the best scale is free; with the hinge loss,
+    1 / r is the margin theta of the other margin bounds.
 
     Parameters
     ----------

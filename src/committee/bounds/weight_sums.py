@@ -15,7 +15,7 @@ from committee.data.number_types import F64
 from committee.objectives.pac_bayes import PacBayesKl, kl_inverse, mean_over
 
 MOST_SUMS = 200_000
-"""Limit on the number of different sums of weights; with more of them `least_sum` returns 1/2."""
+"""Limit on the number of sums that `least_sum` holds at a time; with more of them it returns 1/2."""
 
 
 def partition(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:
@@ -85,10 +85,10 @@ def partition(losses: VoterLosses, weights: ArrayLike | None = None, delta: floa
 
 
 def least_sum(weights: F64) -> float:
-    """Return the least sum of some of the weights that is not below 1/2; 1/2 with more sums than `MOST_SUMS`.
+    """Return the least sum of some of the weights ``(T,)``, which sum to one, that is not below 1/2.
 
-    Weights ``(T,)`` sum to one. Equal ones are counted together, so that many voters of few different weights have few
-    sums.
+    Equal weights are counted together, so that many voters of few different weights have few sums. With more sums than
+    `MOST_SUMS` the result is 1/2.
     """
     values, times = np.unique(weights[weights > 0.0], return_counts=True)
     slack = ROUNDING * (1 + len(values))  # sums are rounded once for every value
