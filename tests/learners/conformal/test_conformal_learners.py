@@ -109,7 +109,7 @@ def test_categories_missing_values_and_groups_by_a_column():
         assert_array_equal(by_place.p_values(frame), p)
         assert_array_equal(given.p_values(frame, groups=columns["colour"]), p)
     new = pl.DataFrame({**columns, "colour": ["mauve", *columns["colour"][1:]]})
-    message = "no training row is in group 'mauve'; the rows of such groups get sets of all classes"
+    message = "no row of fit is in group 'mauve'; the rows of such groups get sets of all classes"
     with pytest.warns(UserWarning, match=message) as warned:
         assert model.predict_set(new)[0].all()
     assert [each.filename for each in warned] == [__file__]

@@ -168,8 +168,8 @@ class Certificate:
     n_rows : int
         Number of rows from which the bounds are computed.
     headline : Bound
-        The test-set bound with all of delta if the rows are new to the whole vote, else the least of the table. The
-        choice between the two does not depend on labels.
+        The test-set bound with all of delta, if it is in the table and the rows are held out or `n_untouched` is at
+        least 30; else the least of the table. The choice between the two does not depend on labels.
     bounds : dict of str to Bound
         The table, by names in `CERTIFICATES` and "unlabelled_margins": its bounds hold simultaneously with probability
         1 - delta. ``certificate["tandem"]`` returns a single bound.
@@ -178,8 +178,8 @@ class Certificate:
     n_untouched : int, default=0
         Out-of-bag rows that no voter was trained on, which "test_set" and "binomial" use.
     held_out : HeldOutPlan or None
-        Held-out rows, and the bound that they would give at the out-of-bag error of the vote, if it is below
-        `headline`.
+        Number of held-out rows, and the bound that they would give at the out-of-bag error of the vote; None if it is
+        not below `headline`.
     takes_reserve : bool, default=False
         True if the ensemble has a parameter ``reserve`` that holds rows out.
     """
@@ -223,9 +223,9 @@ class Certificate:
         ]
 
     def sentences(self, source: str = "") -> tuple[str, str, str]:
-        """Return the headline, how it was found, and its assumptions; `source` is the origin, such as " of new.csv".
+        """Return texts: the headline and `held_out`, how the headline was found, and what it assumes.
 
-        The first sentence adds what would give a smaller bound, if held-out rows are expected to.
+        `source` is the origin of the rows, such as " of new.csv".
         """
         return self._number() + self._remedy(), self._how(source), self._needs()
 
@@ -327,8 +327,7 @@ HEADLINE = "test_set"
 """Bound that is the headline, with all of delta, if enough rows are new to the whole vote."""
 
 LEAST_UNTOUCHED = 30
-"""Least number of undrawn rows for this headline. It depends on no label, so that the choice costs no share of
-delta."""
+"""Least number of undrawn rows for this headline; as it depends on no label, the choice costs no share of delta."""
 
 
 def certify(
@@ -348,9 +347,10 @@ def certify(
 ) -> Certificate:
     """Return upper bounds on the error of a trained ensemble on new rows: a headline, and a table of all bounds.
 
-    The headline is the test-set bound, with all of delta, where rows are new to the whole vote; else the least bound of
-    the table, whose bounds share delta evenly, and what held-out rows are expected to give. The ensemble's absolute
-    weights are the posterior, equal weights the prior.
+    The headline is the test-set bound, with all of delta, where rows are new to the whole vote (held-out rows, or with
+    "oob" at least 30 that no voter was trained on); else the least bound of the table. These share delta evenly, but
+    for "partition", which has that of "binomial", or out of bag of "first_order". The ensemble's absolute weights are
+    the posterior, equal weights the prior.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ def certify(
         If `ensemble` is not a classifier whose voters are known.
     ValueError
         If an argument is out of range, a bound is unknown or not for these rows, only one of X_test and y_test is
-        given, `y` holds an unknown label, or with ``on="oob"`` the draws of these rows are unknown, or were by weight.
+        given, `y` holds an unknown label, or with ``on="oob"`` the draws of rows are unknown, or depended on weights.
 
     Examples
     --------

@@ -52,8 +52,8 @@ def for_sbpmt(
     - ``"subagging"``, hard votes: Theorem 3 with the exact A, B, C of the draws; p_sub at each row is estimated by the
       share of wrong votes among the committees that did not see it.
 
-    The last two rest on an estimate and are no guarantees, as their remarks say. The first three are for trees that
-    name a class each; with soft votes they bound that vote of the same trees.
+    The last two rest on an estimate and are no guarantees. The first three are for trees that name a class each; with
+    soft votes they bound that vote of the same trees.
 
     Parameters
     ----------
@@ -117,11 +117,11 @@ def for_sbpmt(
 def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
     """Return a bound on the share of a fitted AdaBoost's training rows with margin <= theta.
 
-    Discrete votes of two classes at full steps: Theorem 5. Other discrete votes: the exponential-loss product.
-    Confidence-rated and abstaining votes: exp(theta S) prod Z_t from ``normalisers_``, S half the total weight of
-    the votes (confidence-rated: the total, sum alpha_t spread_t); AdaBoost.MH, K > 2 classes:
-    (K / 2) exp(theta S / 2) prod Z_t, as a row that is wrong by -theta S has two classes' losses of
-    2 exp(-theta S / 2) or more together.
+    Discrete votes of two classes at full steps, none of error 0: Theorem 5. Other discrete votes: the exponential-loss
+    product. Others, by the Z_t in ``normalisers_`` and the total weight S = sum alpha_t spread_t: exp(theta S / 2) prod
+    Z_t if votes abstain, exp(theta S) prod Z_t if they are confidence-rated, and (K / 2) exp(theta S / 2) prod Z_t for
+    AdaBoost.MH, K > 2 classes, as on a row with margin <= theta the losses of the right class and of its rival sum to 2
+    exp(-theta S / 2) or more.
 
     Parameters
     ----------
@@ -192,8 +192,8 @@ def for_vote(
 ) -> dict[str, Bound]:
     """Return voting bounds on the error of a fitted committee on new rows, by its margins.
 
-    - ``"lectures"``: `voting` with C = 1 and |B| the number of trees that bins and growth limits allow. Not a
-      certificate.
+    - ``"lectures"``: `voting` with C = 1 and |B| the number of trees that bins and growth limits allow, or by
+      `ln_size`. Not a certificate.
     - ``"certified"``: `voting_certified`. A threshold lies between the values of two training rows, and is counted by
       them: ``rows_per_voter`` is two for every split of a tree.
 
@@ -264,14 +264,13 @@ def _size_of_class(model: AdaBoostClassifier | SubaggingClassifier, X: F64) -> t
             "max_leaf_nodes of native trees."
         )
     leaves = most_leaves(tree, len(X), tree.max_depth)
-    bins = Bins.learn(X, None, model.table_.n_categories, most_bins(tree.max_bins))  # or fewer, in a smaller class
+    bins = Bins.learn(X, None, model.table_.n_categories, most_bins(tree.max_bins))  # the fit may have fewer bins
     by_bins = splits_of_bins(replace(bins, n_categories=model.table_.n_levels), np.asarray(np.isnan(X).any(axis=0)))
     by_rows = splits_of_rows(len(X), model.table_.n_levels)
     return ln_tree_class(by_bins, leaves, outputs), ln_tree_class(by_rows, leaves, outputs), 2 * (leaves - 1)
 
 
 def most_leaves(tree: Any, n_rows: int, max_depth: int | None) -> int:
-    """Return the largest number of leaves that the limits of a tree allow for so many training rows."""
     by_depth = None if max_depth is None else 2 ** min(max_depth, 60)
     limits = (n_rows // tree.min_samples_leaf, by_depth, tree.max_leaf_nodes)
     return int(max(1, min(limit for limit in limits if limit is not None)))

@@ -87,7 +87,7 @@ class RowCategories:
         return len(self.groups) * len(self.classes)
 
     def numbers(self, groups: Sequence[Group] | None, labels: Index | None) -> Index:
-        """Return the category of each row, or of each row's labels ``(n, K)``; -1 for an unknown group."""
+        """Return the categories ``(n,)``, ``(n, K)`` with labels of that shape, or ``(1,)``; -1 for unknown groups."""
         first = np.zeros(1, dtype=np.intp)
         if groups is not None:
             place = {group: number for number, group in enumerate(self.groups)}
@@ -109,7 +109,7 @@ def group_words(group: Group) -> str:
 
 
 def sorted_groups(groups: Iterable[Group]) -> list[Group]:
-    """Return the distinct groups: numbers, texts, then the missing group."""
+    """Return the distinct groups in order: numbers, texts, then the missing group."""
 
     def key(group: Group) -> tuple[int, Any]:
         return (2, 0) if group is None else (int(isinstance(group, str)), group)
@@ -118,11 +118,11 @@ def sorted_groups(groups: Iterable[Group]) -> list[Group]:
 
 
 def warn_of_new_groups(found: Iterable[Group], known: Iterable[Group], unbounded: str) -> None:
-    """Warn of groups without training rows, whose predictions are `unbounded`."""
+    """Warn of groups that `fit` did not have; `unbounded` names the predictions of their rows."""
     new = sorted({group_words(group) for group in set(found).difference(known)})
     if new:
         many = f" and {len(new) - 1} more" if len(new) > 1 else ""
-        warn_user(f"no training row is in {new[0]}{many}; the rows of such groups get {unbounded}.")
+        warn_user(f"no row of fit is in {new[0]}{many}; the rows of such groups get {unbounded}.")
 
 
 def group_of_rows(X: Any, groups: Any, column: str | int | None) -> list[Group] | None:
@@ -197,7 +197,7 @@ class CalibrationScores:
 
     @classmethod
     def of(cls, scores: F64, category: Index, n_categories: int, weights: F64 | None = None) -> Self:
-        """Return the sorted scores, without NaN."""
+        """Return the finite scores, sorted; weights are counted as by `row_counts`."""
         known = np.isfinite(scores)
         scores, category = scores[known], category[known]
         counts = np.ones(len(scores)) if weights is None else row_counts(weights)[known]
@@ -244,7 +244,7 @@ class CalibrationScores:
 
 
 def warn_of_few_scores(known: CalibrationScores, categories: RowCategories, alpha: float, unbounded: str) -> None:
-    """Warn if categories have too few rows for a finite threshold, so that predictions are `unbounded`."""
+    """Warn if categories have too few rows for a finite threshold; `unbounded` describes their predictions."""
     few, count = known.too_few(alpha), known.count
     if not len(few):
         return
@@ -270,7 +270,7 @@ def covered(p_values: F64, alpha: float) -> NDArray[np.bool_]:
 
 
 def row_counts(weights: F64) -> F64:
-    """Return whole weights as they are, and others in units of their positive mean.
+    """Return weights as they are if all are whole, else in units of the mean of the positive ones.
 
     >>> row_counts(np.array([1.0, 0.0, 3.0])).tolist(), row_counts(np.array([0.1, 0.3])).round(9).tolist()
     ([1.0, 0.0, 3.0], [0.5, 1.5])

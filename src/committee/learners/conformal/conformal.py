@@ -94,7 +94,8 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
     )
     alpha_: float = fitted("`alpha` of the fit, on which its warnings are based.", "float")
     scores_: F64 = fitted(
-        "Score of each training row by voters that have not seen it; NaN without such voters.", "float64 array (n,)"
+        "Score of each row of `fit` by voters that have not seen it; NaN without such voters, or of weight 0.",
+        "float64 array (n,)",
     )
     score_weights_: F64 = fitted("Weights of the scores; absent without `sample_weight`.", "float64 array (n,)")
     row_categories_: NDArray[np.int64] = fitted(
@@ -120,8 +121,8 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
     estimator: Any = parameter(
         None,
         """Estimator to be fitted: a learner of this library or of scikit-learn; None: `CommitteeClassifier` or
-        `CommitteeRegressor`. Or a trained model: a `Committee`, or any model in a ``FrozenEstimator``, together with
-        `on`.""",
+        `CommitteeRegressor`. Or a trained model: a `Committee`, a `RegressionCommittee`, or any model in a
+        ``FrozenEstimator``, together with `on`.""",
         "no_validation",
         type_words="estimator or None",
     )
@@ -144,9 +145,9 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
     on: Literal["auto", "oob", "validation"] = parameter(
         "auto",
         """Rows that are scored. "auto": the rows that the fit itself leaves out, if any (forests, other bagging,
-        `CommitteeClassifier`, `CommitteeRegressor`); otherwise all rows, by folds. "oob": out-of-bag rows, never folds;
-        for a trained ensemble, its training rows, in their order. "validation": rows that a trained model has not
-        seen.""",
+        `CommitteeClassifier`, `CommitteeRegressor`); otherwise, and with `cv`, all rows, by folds. "oob": the rows that
+        the fit leaves out; for a trained ensemble, its training rows, in their order. "validation": rows that a trained
+        model has not seen.""",
     )
     cv: Any = parameter(
         None,
@@ -179,7 +180,7 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
     ) -> Self:
         """Fit the estimator, unless it is trained, and score rows that it has not seen.
 
-        Warns if a class or a group has too few rows for `alpha`: sets and intervals are then unbounded.
+        Warns if all rows, a class or a group are too few for `alpha`: sets and intervals are then unbounded.
 
         Parameters
         ----------
@@ -224,7 +225,7 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
         group = group_of_rows(X, groups, self.group_by)
         offsets = None if offset is None else checked_offset(offset, len(target))
         training = TrainingRows(X, target, None if weights is None else np.asarray(weights), offsets)
-        # rows without weight are among those that a trained ensemble has numbered
+        # a trained ensemble's out-of-bag rows are numbered among all rows, also those of weight 0
         scored = np.ones(len(target), dtype=bool) if self._trained is not None else training.counted
         random = fit_generator(
             self.random_state,
@@ -349,7 +350,6 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
     # --- models without some rows --------------------------------------------------------------------------------
 
     def _keep_leave_out(self, leave_out: LeaveOut | None, scored: Mask) -> None:
-        # in the form that a file has
         if isinstance(leave_out, FoldModels):
             self.fold_models_ = list(leave_out.models)
             self.fold_of_rows_ = np.full(len(scored), -1)
@@ -411,7 +411,7 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
         return X, groups, checked_offset(offset, _num_samples(X))
 
     def predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> NDArray[Any]:
-        """Return the predictions of the estimator, ``(n,)``; with an `offset` if its ``predict`` takes one."""
+        """Return the predictions of the estimator, ``(n,)``, or of D quantiles ``(n, D)``, with `offset` if given."""
         X, _, offset = self._rows_of(X, offset=offset)
         return np.asarray(self.estimator_.predict(X, **({} if offset is None else {"offset": offset})))
 

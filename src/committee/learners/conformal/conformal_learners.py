@@ -46,9 +46,9 @@ LabelScore: TypeAlias = Literal["lac", "aps"]
 
 @with_parameters
 class ConformalClassifier(Conformal, OffsetClassifier):
-    """Prediction sets around any classifier, which contain the true label of a share 1 - alpha of new rows.
+    """Prediction sets around any classifier, which contain the true label of at least a share 1 - alpha of new rows.
 
-    A label's score is its nonconformity with a row. The true labels of the training rows are scored by voters that have
+    A label's score is its nonconformity with a row. The true labels of the rows of `fit` are scored by voters that have
     not seen the row, and a label is in a new row's set if more than a share `alpha` of these scores, the row itself
     counted, are at least as large. docs/conformal.md has what is proved.
 
@@ -89,7 +89,7 @@ class ConformalClassifier(Conformal, OffsetClassifier):
         "lac",
         """Score of a label: one minus its probability ("lac", the smallest sets on average), or the total probability
         of all more probable labels ("aps": larger sets where classes overlap, and never an empty one with
-        ``method="base"``).""",
+        ``method="base"`` unless `randomised`).""",
     )
     randomised: bool = parameter(
         False,
@@ -143,8 +143,8 @@ class ConformalClassifier(Conformal, OffsetClassifier):
         alpha : float, default=None
             Share of rows that may be missed; None: the parameter.
         groups : array-like (n,) or str, default=None
-            Group of each row, or the name of their column, if `fit` was given groups. None: the column that `fit` was
-            given by its name.
+            Group of each row, or the name of their column, if `fit` was given groups. None: the column `group_by`, or
+            the one that `fit` was given by its name.
         offset : array-like (n,) or (n, D) or str, default=None
             Offset of each row, or the name of its column, for an estimator that takes one.
 
@@ -240,14 +240,14 @@ NumberScore: TypeAlias = Literal["absolute", "normalised", "quantile"]
 LEAST_UNIT_SHARE = 0.1  # share of the mean error that is added to expected errors, so that no unit is near 0
 
 ROUNDED = 4.0 * float(np.finfo(np.float64).eps)
-"""Relative error of the larger of two numbers whose rounded difference is scaled and added again."""
+"""Rounding error of the end of an interval, relative to the larger of the predicted end and the distance to it."""
 
 
 @with_parameters
 class ConformalRegressor(Conformal, OffsetRegressor):
-    """Prediction intervals around any regressor, which contain the target of a share 1 - alpha of new rows.
+    """Prediction intervals around any regressor, which contain the target of at least a share 1 - alpha of new rows.
 
-    The errors of the training rows are those of voters that have not seen the row. An interval reaches as far from the
+    The errors of the rows of `fit` are those of voters that have not seen the row. An interval reaches as far from the
     prediction as the smallest error that a share 1 - alpha of the rows, the new one counted, do not exceed.
     docs/conformal.md has what is proved.
 
@@ -378,7 +378,7 @@ class ConformalRegressor(Conformal, OffsetRegressor):
         Returns
         -------
         float64 array (n, 2)
-            Lower and upper ends; infinite with too few scored rows for `alpha`.
+            Lower and upper ends; infinite with too few scored rows for `alpha`, or in a new group.
         """
         level = self._checked_alpha(alpha)
         X, groups, offsets = self._rows_of(X, groups, offset)
@@ -416,7 +416,7 @@ class ConformalRegressor(Conformal, OffsetRegressor):
 
 
 def interval_scores(y: F64, low: F64, high: F64, unit: F64 | float) -> F64:
-    """Return the distances of numbers to an interval in units, negative inside (Y. Romano et al. (2019)).
+    """Return the distances of numbers to the nearest end of an interval in units, negative inside (Y. Romano et al.).
 
     >>> interval_scores(np.array([3.0, 0.5]), np.array([1.0, 0.0]), np.array([1.0, 2.0]), 2.0).tolist()
     [1.0, -0.25]
@@ -448,7 +448,7 @@ def _uncrossed(ends: F64, middle: F64 | None = None) -> F64:
 
 
 def _order_statistic(values: F64, weights: F64, rank: float) -> F64:
-    # the smallest value of each line up to which there is this weight
+    # the smallest value of each row ``(m,)`` up to which there is this weight
     if weights.sum() < rank:
         return np.full(len(values), np.inf)
     if (weights == 1.0).all():

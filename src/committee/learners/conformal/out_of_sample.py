@@ -110,7 +110,7 @@ class OutOfSample:
     """Out-of-sample predictions for the rows of a fit."""
 
     model: Any  # fitted to all rows
-    predicted: F64  # (n, D); NaN for rows that all voters have seen
+    predicted: F64  # (n, D); NaN for rows without a voter that has not seen them
     source: Source
     leave_out: LeaveOut | None = None
 
@@ -139,7 +139,7 @@ def unfitted_copy(estimator: Any) -> Any:
 
 
 def check_kind(estimator: Any, *, classifier: bool) -> None:
-    """Raise TypeError if an estimator is not of the required kind, or a classifier lacks ``predict_proba``."""
+    """Raise TypeError if an estimator is known to be of the other kind, or a classifier lacks ``predict_proba``."""
 
     def is_one(committee: type, test: Callable[[Any], bool]) -> bool:
         return isinstance(estimator, committee) or (hasattr(estimator, "__sklearn_tags__") and bool(test(estimator)))
@@ -156,7 +156,7 @@ def check_kind(estimator: Any, *, classifier: bool) -> None:
 
 
 def check_takes_offset(estimator: Any) -> None:
-    """Raise ValueError unless ``fit`` of an estimator, or ``predict`` of a trained model, takes an offset."""
+    """Raise ValueError unless ``fit``, or ``predict`` of a model without a ``fit``, takes an offset."""
     method = getattr(estimator, "fit", getattr(estimator, "predict", None))
     if method is None or "offset" not in signature(method).parameters:
         kind = "the default" if estimator is None else type(estimator).__name__
@@ -258,7 +258,8 @@ def fit_out_of_bag(
 ) -> OutOfSample | None:
     """Fit an estimator that `has_out_of_bag_rows`, and return its out-of-bag predictions.
 
-    Returns `None` if all voters have seen all rows, or, unless `allow_encoded`, if a category encoding has.
+    Returns `None` if no row has one, or, unless `allow_encoded`, if a category encoding has seen all rows. A bagged
+    ensemble whose voters have all seen all rows raises ValueError.
     """
     option = "keep_oof" if isinstance(estimator, Blend) else "oob_score"
     kept = getattr(estimator, option)
@@ -400,7 +401,7 @@ def fit_on_folds(
 
 
 class _WithAllClasses:
-    # a classifier of a fold without rows of some class, whose probability is 0
+    # a classifier whose training folds have no row of some class, which gets the probability 0
     def __init__(self, model: Any, classes: NDArray[Any]) -> None:
         self.model, self.classes_ = model, classes
 
@@ -414,9 +415,9 @@ class _WithAllClasses:
 def folds_of_rows(cv: Any, X: Any, y: NDArray[Any], labels: Index | None) -> NDArray[np.int64]:
     """Return the fold of each row, ``(n,)``: -1 for rows that no fold tests. `labels` are class numbers.
 
-    A number assigns rows to folds class by class, by their content and not by their order. Equal rows are in one fold,
-    so that none is predicted by a fit that has seen its copy. A class whose rows are all equal is in no fold. Rows that
-    cannot be read as a table are assigned by their order.
+    A number assigns rows to folds class by class, by their content and not by their order. Rows of equal features and
+    target are in one fold, so that none is predicted by a fit that has seen its copy. A class whose rows are all equal
+    is in no fold. Rows that cannot be read as a table are assigned by their order.
     """
     if not isinstance(cv, Integral):
         return _folds_of_splitter(cv, y, labels)
@@ -432,7 +433,7 @@ def folds_of_rows(cv: Any, X: Any, y: NDArray[Any], labels: Index | None) -> NDA
 
 
 def _content_numbers(X: Any, y: NDArray[Any], regression: bool) -> tuple[NDArray[Any], NDArray[Any]]:
-    # digests of each row by the columns of numbers and the rank of the target, and by all columns
+    # two digests of each row: of its numeric columns, and of all columns; in regression both with the target's rank
     try:
         if is_sparse(X):
             numbers, every = row_digests(as_sparse_matrix(X), 1), None

@@ -154,11 +154,11 @@ class RowSearch:
         return X
 
 
-LEAST_LEAD = 1e-5  # least lead of the elected class as a share of the weights' sum, unless it is an exact tie
-LEAST_WEIGHT = 1e-10  # largest share of the weights' sum that counts as 0
+LEAST_LEAD = 1e-5  # least lead over another class, as a share of the largest possible; 0 where a tie suffices
+LEAST_WEIGHT = 1e-10  # weights up to this count as 0, in units of spread and with a sum of one
 
 DENOMINATORS = (*range(1, 65), 100, 128, 200, 256, 500, 512, 1000, 1024)
-"""Largest integer weights that are tried for votes that may be tied."""
+"""Largest integer weights that are tried for exact votes, whose ties must stay ties."""
 
 RANDOM_ROWS = 20_000  # rows drawn at the start
 MOST_ENTRIES = 4 * 10**6  # numbers in the lines of these rows

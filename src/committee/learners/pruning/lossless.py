@@ -157,7 +157,7 @@ class LosslessVote:
     before, after, bound : int
         Number of parts of the ensemble, of `committee`, and a lower bound on the number that elects the same classes
         once trees with equal splits are merged. The bound disregards weights by which an elected class leads by less
-        than 10^-5 of their sum; it is 0 without a search.
+        than 10^-5 of the largest possible lead; it is 0 without a search.
     nodes_before, nodes_after : int
         Number of nodes.
     bytes_before, bytes_after : int
@@ -165,7 +165,7 @@ class LosslessVote:
     same_scores : bool
         Whether scores and probabilities are equal too, bit for bit; else the classes alone.
     note : str
-        Reason why the search ended before `after` was `bound`; empty if it did not.
+        Reason of an early end of the search; empty without one.
     """
 
     committee: Committee | RegressionCommittee
@@ -204,7 +204,7 @@ class LosslessVote:
 
     @property
     def searched(self) -> bool:
-        """True if there was a search for fewer parts."""
+        """True if there is a lower bound, or a note of a search, also of one that was too large to start."""
         return self.bound > 0 or bool(self.note)
 
 
@@ -218,11 +218,11 @@ def lossless(
     """Return a smaller ensemble of trees with the same prediction for every possible row.
 
     First, with the same scores bit for bit: splits with an empty side and splits between equal sub-trees are removed;
-    equal sub-trees, splits and leaves are stored once. Then, in classification: trees of the same splits are merged,
-    and nonnegative weights are sought for the fewest trees, or leaves, that elect the same class in every cell of
-    numbers, missing values and categories. A mixed-integer program finds weights for the rows known so far; branch and
-    bound over all cells finds rows on which they fail, until there are none. Beyond some tens of trees this seldom ends
-    in time.
+    equal sub-trees, splits and leaves are stored once. Then, in classification: trees of the same splits are merged
+    (not those of rounds of several scores), and nonnegative weights are sought for the fewest trees, or leaves, that
+    elect the same class in every cell of numbers, missing values and categories. A mixed-integer program finds weights
+    for the rows known so far; branch and bound over all cells finds rows on which they fail, until there are none.
+    Beyond some tens of trees this seldom ends in time.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def lossless(
     TypeError
         If the ensemble's voters are not plain trees, or it is of an unknown kind.
     ValueError
-        If a parameter is out of range.
+        If a parameter is out of range, or there is a search and trees split a column at thresholds and by categories.
 
     Examples
     --------

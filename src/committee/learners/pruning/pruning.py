@@ -61,7 +61,7 @@ def prune(
         (`LeafReweighter`, `LeafReweighterRegressor`). "voter": whole voters of any kind, with new weights for the
         others (`MarginReweighter`); for classifiers.
     max_nodes : float or int, default=None
-        Most nodes: a share (0, 1] of the ensemble's, or a number. None: a tenth, unless there is another limit.
+        Most nodes: a share (0, 1] of the ensemble's, or a number. None: a tenth without `max_voters` and `max_loss`.
     max_voters : int, default=None
         Most voters, with ``level="voter"``.
     min_gain : float, default=None
@@ -132,7 +132,7 @@ def prune(
 
 
 def vote_costs(ensembles: Mapping[str, Any], X: Any) -> pl.DataFrame:
-    """Return sizes and prediction times of several votes, a row for each.
+    """Return sizes and prediction times of several trained classifiers, a row for each.
 
     Columns are `ensemble`, `voters`, `nodes`, `bytes` of the voters in memory, and `microseconds` a row of `X`, by one
     thread. Models of other libraries are timed as their committees (`Committee.from_estimator`).

@@ -126,7 +126,7 @@ class VoteParts:
 
     @cached_property
     def spread(self) -> F64:
-        """``(C + 1,)``: largest effect of each part, and of the start, on the lead of a class."""
+        """``(C + 1,)``: bound on the effect of each part, and of the start, on the lead of a class."""
         forest = self.cells.forest
         leaf = forest.feature < 0
         width = np.where(leaf, np.ptp(self.scores, axis=1), 0.0)
@@ -143,7 +143,7 @@ class VoteParts:
         """Return the leads of the elected class over the other classes on the rows, split into parts and start.
 
         The first array has the distinct lines ``(m, C + 1)``, which sum to a lead. The second, ``(m,)``, is true where
-        the other class comes later, so that a lead of 0 suffices.
+        a lead of 0 suffices: the vote is `exact` and the other class comes later.
         """
         K, C = self.scores.shape[1], self.n_parts
         step = max(1, BLOCK // max(1, (C + 1) * K))

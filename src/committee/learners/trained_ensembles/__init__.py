@@ -1,4 +1,4 @@
-"""Public names for trained ensembles, and what re-weighting, pruning and certificates share."""
+"""Public names for trained ensembles, and code that re-weighting, pruning and certificates share."""
 
 from committee.data.packages import lazy_attributes, stub_imports
 

@@ -40,8 +40,9 @@ OTHER_ROWS = (
 def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
     """Return for each training row and voter whether the voter was trained without the row, ``(n, T)``.
 
-    Draws are stored (`SBPMTClassifier`, scikit-learn's ``estimators_samples_``) or drawn again (this library's forests
-    and `SubaggingClassifier`, unless ``random_state`` is a generator). Raises a ValueError where neither is possible.
+    False for rows of weight 0. Draws are stored (`SBPMTClassifier`, scikit-learn's ``estimators_samples_``, the reserve
+    of a `CommitteeClassifier`) or drawn again (this library's forests and `SubaggingClassifier`, unless
+    ``random_state`` is a generator). Raises a ValueError where neither is possible, or no entry is true.
     """
     if isinstance(ensemble, Blend):
         return np.repeat(_reserved_rows(ensemble, y, sample_weight)[:, None], n_voters, axis=1)
@@ -240,7 +241,7 @@ def draws_by_weight(ensemble: Any) -> bool:
 
 
 def refuse_weighted_draws(ensemble: Any) -> None:
-    """Raise a ValueError if the ensemble `draws_by_weight`: out-of-bag rows then weigh less than new rows.
+    """Raise a ValueError if the ensemble `draws_by_weight`: rows out of bag are then mostly those of small weight.
 
     scikit-learn draws rows like this from version 1.9 on, by ``sample_weight`` and in forests by ``class_weight``.
     """
@@ -262,9 +263,9 @@ def checked_out_of_bag_mask(
     sample_weight: ArrayLike | None,
     signed: SignedVotes | None = None,
 ) -> Mask:
-    """Return `out_of_bag_mask`, after checking the rows against the out-of-bag votes and losses that the fit stored.
+    """Return `out_of_bag_mask`, after checking the rows by the reserve's loss and the votes that the fit stored.
 
-    `signed` has the votes on the rows; `None` computes them.
+    Votes are checked only without `sample_weight`. `signed` has the votes on the rows; `None` computes them.
     """
     unseen = out_of_bag_mask(ensemble, committee.n_voters, y, sample_weight)
     check_reserve_loss(ensemble, X, y)
