@@ -45,8 +45,8 @@ from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.forest import Forest
 
 MAX_SELECTION_ROWS = 20_000
-"""Largest number of rows that choose among cuts, drawn at random if there are more. They suffice to separate losses
-that differ by a few thousandths. The final fit uses all rows."""
+"""Largest number of rows that choose among cuts if `cv` is a number, drawn at random if there are more. They suffice to
+separate losses that differ by a few thousandths. The final fit uses all rows."""
 
 NOTABLE_LOSS = 0.01  # accuracy lost for which a warning is given, if the loss is larger by twice its standard error
 LIMIT_FACTOR = 0.5  # ratio of successive node limits on a path
@@ -107,8 +107,8 @@ class BaseLeafReweighter(TrainedEnsemble):
     lost_: float = fitted(
         """Loss increase by `metric` against the whole ensemble, on rows that the trees have not seen; see `max_loss`. 0
         if the ensemble is kept whole. NaN with ``on="train"``, and with "oob" for a forest that drew rows by weight, or
-        in classification for fewer than 3 out-of-bag trees per row. Slightly optimistic, as the same rows choose the
-        size.""",
+        in classification for fewer than 3 out-of-bag trees per row on average. Slightly optimistic, as the same rows
+        choose the size.""",
         "float",
     )
     lost_error_: float = fitted("Standard error of `lost_`.", "float")
@@ -138,7 +138,7 @@ class BaseLeafReweighter(TrainedEnsemble):
         """Decrease of accuracy that is too large. Node limits are halved from `max_nodes` on, and the smallest is
         chosen whose accuracy is less than `min_gain` below the best. Accuracy (in regression R^2, or its analogue for
         pinball loss) is cross-validated, made monotone in the size by isotonic regression, and reduced by its standard
-        error. None: only `max_nodes` is tried.""",
+        error. None: without `max_loss` only `max_nodes` is tried.""",
         Interval(Real, 0, 1, closed="both"),
     )
     max_loss: float | None = parameter(
@@ -164,8 +164,8 @@ class BaseLeafReweighter(TrainedEnsemble):
     )
     growth: float | tuple[float, ...] = parameter(
         (1.0, 2.0, 4.0),
-        """Most nodes of the trees before the cut, in multiples of the limit; cross-validation chooses. 1: whole
-        trees.""",
+        """Most nodes of the trees before the cut, in multiples of the limit; cross-validation chooses. 1: whole trees,
+        unless a single one exceeds the limit.""",
         tuple,
         list,
         Real,
@@ -181,12 +181,12 @@ class BaseLeafReweighter(TrainedEnsemble):
     )
     cv: Any = parameter(
         5,
-        "Folds of the cross-validation; a number means shuffled folds, in classification stratified.",
+        """Folds of the cross-validation; a number means shuffled folds, stratified if every class has as many rows.""",
         "cv_object",
         type_words="int, splitter or iterable of (train, test)",
     )
     random_state: int = parameter(
-        0, "Seed of the folds if `cv` is a number.", Interval(Integral, 0, None, closed="left")
+        0, "Seed of the folds if `cv` is a number, and of synthetic rows.", Interval(Integral, 0, None, closed="left")
     )
     n_jobs: int | None = shared.n_jobs("Threads that walk the trees, and folds that are fitted at a time")
 

@@ -38,7 +38,7 @@ SELECTION_TOLERANCE = 1e-5  # tolerance of the votes that only choose a cut
 
 
 def shuffled_folds(y: NDArray[Any], n_folds: int, seed: int, *, stratify: bool = True) -> KFold | StratifiedKFold:
-    """Return a splitter into shuffled folds, stratified if each class has at least `n_folds` rows."""
+    """Return a splitter into shuffled folds, stratified if `stratify` and each class has at least `n_folds` rows."""
     stratify = stratify and int(np.unique(y, return_counts=True)[1].min()) >= n_folds
     return (StratifiedKFold if stratify else KFold)(min(n_folds, len(y)), shuffle=True, random_state=seed)
 
@@ -117,7 +117,7 @@ class NumberCriterion(SelectionCriterion):
 class LeafStep:
     """A cut on the path, evaluated on the test rows of the folds.
 
-    Rows without an out-of-bag tree in any one of the cuts tried at this limit are NaN.
+    Rows for which some cut that was tried at this limit has no out-of-bag tree are NaN.
     """
 
     cut: LeafCut

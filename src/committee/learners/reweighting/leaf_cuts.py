@@ -159,7 +159,7 @@ def weakest_links(nodes: TreeNodes, votes: F64, weight: F64, max_nodes: int) -> 
 def highest_levels(nodes: TreeNodes, max_nodes: int) -> Mask:
     """Return the nodes ``(N,)`` that stay split if all trees are cut at one depth, or a level deeper in the first ones.
 
-    Roots stay, so that the limit is at least T.
+    Roots stay, so that `max_nodes` must be at least T.
     """
     split = np.zeros(len(nodes), dtype=bool)
     left = max_nodes - (len(nodes.offset) - 1)
@@ -240,8 +240,8 @@ class LeafRows:
     """Rows of a fit in the leaves of T trees."""
 
     leaf: NDArray[np.signedinteger]  # (n, T): leaf of each row in each tree, numbered across all trees
-    unseen: Mask | None  # (n, T): trees that have not seen the row; `None` if no tree has seen any
-    y: Index | F64  # (n,): class numbers, or numbers
+    unseen: Mask | None  # (n, T): trees that count for the row, as they have not seen it; `None` if all do
+    y: Index | F64  # (n,): class numbers, or targets of regression
     weight: F64 | None
     target: F64 | None = None
     """``(n, K)``: class shares, or standardised numbers, to which votes are fitted in place of `y`."""

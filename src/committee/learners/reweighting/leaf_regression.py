@@ -182,7 +182,7 @@ class LeafColumns:
         return _core.LeafPlaces(codes, self.start)
 
     def mean(self, leaf: NDArray[np.signedinteger], unseen: Mask | None, value: F64, n_threads: int = 1) -> F64:
-        """Return the mean ``(n, D)`` of the column values ``(M, D)`` over each row's out-of-bag trees."""
+        """Return the mean ``(n, D)`` of the column values ``(M, D)`` over each row's `unseen` trees, all if `None`."""
         return self.means(leaf, unseen, [value], n_threads)[0]
 
     def means(
@@ -260,11 +260,10 @@ class LeafRegression:
 
     Parameters
     ----------
-    columns : LeafColumns
     leaf : int array (n, K)
         Nodes that the rows reach, numbered across all trees.
     unseen : bool array (n, K) or None
-        Out-of-bag mask; None: no tree has seen any row.
+        Out-of-bag mask; None: all trees count for every row.
     versions : float64 array (V, N, D)
         Votes of the nodes.
     y : intp array (n,) or float64 array (n, K)

@@ -46,7 +46,7 @@ from committee.vote.links.mean import Identity
 from committee.voters.forest import Forest
 
 DEFAULT_SHARE = 0.1  # share of the nodes that stay if no limit is given
-MAX_LOSS_SHARE = 1 / 3  # share of the nodes that `max_loss` tries first if no other limit is given
+MAX_LOSS_SHARE = 1 / 3  # share of the nodes that `max_loss` tries first without `max_nodes`
 WIDTH = 0.2  # residuals within which pinball loss is smooth, in mean absolute residuals of the whole ensemble
 LEAST_WIDTH = 1e-3  # least such width, in standard deviations of the target
 
@@ -72,7 +72,7 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
     Attributes
     ----------
     committee_ : Committee
-        The kept trees, each of weight 1 / K.
+        The K kept trees, each of weight 1 / K; the ensemble's committee if it is kept whole.
 
     References
     ----------
@@ -178,12 +178,13 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
     """Pruned regression trees whose leaf votes are refitted together; by default a tenth of the nodes stay.
 
     It is `LeafReweighter` for numbers: the trees of least out-of-bag squared error stay, and votes are refitted by
-    ridge regression, or by pinball loss if the ensemble predicts a quantile.
+    ridge regression, or by pinball loss if the ensemble predicts a quantile and `on` is not "train".
 
     Attributes
     ----------
     committee_ : RegressionCommittee
-        The kept trees, each of weight 1 / K; the ensemble's start value is part of their votes.
+        The K kept trees, each of weight 1 / K, with the ensemble's start value in their votes; the ensemble's committee
+        if it is kept whole.
 
     Examples
     --------
@@ -372,12 +373,9 @@ def prune_leaves(
     quantile: float | None = None,
     **options: Any,
 ) -> LeafReweighter | LeafReweighterRegressor:
-    """Fit a leaf re-weighter that keeps no reference to the ensemble.
-
-    `options` are parameters of the leaf re-weighter. `objective` is ignored: it weighs whole voters.
-    """
+    """Fit a leaf re-weighter, with its parameters in `options`, that keeps no reference to the ensemble."""
     if X is None or y is None:
-        raise ValueError("level='leaf' needs rows; pass X and y of fit, or held-out rows if on='validation'.")
+        raise ValueError("this level needs rows; pass X and y of fit, or held-out rows if on='validation'.")
     if limits.max_voters is not None:
         raise ValueError(
             f"max_voters={limits.max_voters!r} limits whole voters, and this level limits nodes; give max_nodes "

@@ -56,18 +56,18 @@ _STORED: dict[str, type] = {
 class MarginReweighter(TrainedEnsembleClassifier):
     """New weights for the voters of a trained ensemble, by an objective of its margins.
 
-    The voters' votes on the rows of `fit` form a matrix, on which the objective's program is solved; `prune` then drops
-    voters. The ensemble is neither trained nor changed, and `clone` does not copy it.
+    The voters' votes on the rows of `fit` form a matrix, on which the objective's program is solved. The method `prune`
+    drops voters. The ensemble is neither trained nor changed, and `clone` does not copy it.
 
     Attributes
     ----------
     committee_ : Committee
-        The voters of positive or negative weight. The sum of absolute weights and the intercept are the ensemble's, so
-        that scores keep their scale. (The free form of the variance, where weights may cancel, has a smaller
+        The voters whose weight is not 0. The sum of absolute weights times spread and the intercept are the ensemble's,
+        so that scores keep their scale. (The free form of the variance, where weights may cancel, has a smaller
         intercept.) The link is the ensemble's, or `Softmax` in place of `Share` where weights are negative.
     weights_, own_weights_ : float64 array (T,)
-        New weights, and the ensemble's own, times the voters' spread (the range of a voter's scores). Each array sums
-        to one if no weight is negative.
+        New weights, and the ensemble's own, times the voters' spread (the largest lead that a vote can give a class).
+        Each array sums to one if no weight is negative.
     voters_ : intp array
         Numbers of the voters of ``committee_`` in the ensemble.
     objective_ : Objective
@@ -77,8 +77,8 @@ class MarginReweighter(TrainedEnsembleClassifier):
     gap_ : float
         Bound on the distance of `value_` to the optimum; NaN if none is proved.
     status_, n_rounds_, n_rows_used_ : str, int, int
-        The solver's status, the number of programs that it solved, and the number of their lines: one per row and wrong
-        class.
+        The solver's status, the number of programs that it solved, and the number of lines in the last one; a row has a
+        line for each wrong class.
     pruning_path_ : PruningPath
         Path of `prune`, in the model that it returns.
     lost_, lost_error_ : float
@@ -366,7 +366,6 @@ def prune_voters(
     objective: Any,
     n_jobs: int | None,
 ) -> MarginReweighter | LeafReweighter:
-    """Reweight the voters by an objective, then drop those of least weight."""
     if limits.max_loss is not None:
         check_max_loss(limits.max_loss, limits.min_gain, on)
     model = MarginReweighter(ensemble, objective, on=on, n_jobs=n_jobs).fit(X, y, sample_weight)

@@ -74,7 +74,6 @@ def enough_oob_trees(unseen: Mask) -> bool:
 
 
 def refuse_few_oob_trees(unseen: Mask, max_loss: float) -> None:
-    """Raise a ValueError for `max_loss` in classification without `enough_oob_trees`."""
     if not enough_oob_trees(unseen):
         raise ValueError(
             f"max_loss={max_loss!r} is evaluated by the trees that have not seen a row, "
@@ -101,7 +100,7 @@ class OutOfBagVotes(NamedTuple):
 def oob_class_votes(
     committee: Committee, forest: Forest, matrix: Matrix, y: Index, unseen: Mask | None, n_threads: int = 1
 ) -> OutOfBagVotes:
-    """Return the out-of-bag probabilities of a committee of trees, or of all trees where `unseen` is `None`."""
+    """Return the out-of-bag votes of a committee of trees, or the votes of all trees where `unseen` is `None`."""
     if unseen is None:
         tally = committee.voters.tally(matrix, committee.weights, n_threads)
         return OutOfBagVotes(committee.probability_of(tally), None)
@@ -138,7 +137,7 @@ def oob_mean_votes(
     parts: Sequence[Index],
     n_threads: int = 1,
 ) -> OutOfBagVotes:
-    """Return the out-of-bag predictions of a committee of regression trees, or of all trees without `unseen`.
+    """Return the out-of-bag votes of a committee of regression trees, or the votes of all trees without `unseen`.
 
     Each of the `parts` has the numbers of the rows on which one array of `worth` is computed.
     """

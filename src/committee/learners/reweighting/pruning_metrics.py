@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 LEAST_ERROR = 1e-4
-"""Least standard error of a loss increase: two votes that are right on exactly the same rows may still differ on
-others."""
+"""Least standard error in the weights of the isotonic regression: votes that are right on the same rows may still
+differ on others."""
 
 N_GROUPS = 30
 """Groups of rows that the jackknife leaves out in turn: the relative error of its standard error is then 1/8."""
@@ -237,12 +237,10 @@ class FixedClassifier(ClassifierMixin, FixedPredictions):  # type: ignore[misc]
 
 
 def classification_error(y: Index, probability: F64) -> F64:
-    """Return 1 for each row whose most probable class is wrong, else 0."""
     return np.asarray(probability.argmax(axis=1) != y, dtype=np.float64)
 
 
 def log_loss(y: Index, probability: F64) -> F64:
-    """Return minus the logarithm of the probability of each row's class."""
     return np.asarray(-np.log(np.maximum(probability[np.arange(len(y)), y], np.finfo(float).eps)))
 
 
@@ -270,11 +268,10 @@ CLASS_LOSSES: dict[str, RowLoss] = {"accuracy": classification_error, "log_loss"
 """Row losses of classification by the values of `metric`."""
 
 NUMBER_LOSSES = ("squared_error", "absolute_error", "pinball")
-"""Row losses of regression by the values of `metric`."""
+"""Values of `metric` that name a row loss of regression."""
 
 
 def regression_loss(quantile: float | None) -> RowLoss:
-    """Return the pinball loss of a quantile, or the squared error for `None`."""
     return squared_error if quantile is None else partial(pinball, quantile=quantile)
 
 
@@ -373,7 +370,7 @@ def check_max_loss(max_loss: float, min_gain: float | None, on: str) -> None:
 
 
 def scorer_name(metric: Any) -> str | None:
-    """Return the name of the scikit-learn scorer that `metric` names, is, or calls; `None` for another metric."""
+    """Return the name of the scikit-learn scorer that `metric` names or is, or whose function it is; else `None`."""
     if isinstance(metric, str):
         return metric if metric in get_scorer_names() else None
     parts = ("_score_func", "_sign", "_kwargs", "_response_method")

@@ -1,8 +1,8 @@
 """Synthetic rows between near training rows, for ensembles whose trees have all seen all rows.
 
-On training rows, votes would be fitted to labels that the trees have memorised. They are fitted to the ensemble's
-predictions of synthetic rows instead: each interpolates between a row and one near to it. L. Breiman and N. Shang (Born
-again trees, 1996) draw each column by itself; between near rows columns stay dependent.
+Votes are fitted to the ensemble's predictions instead of labels, which the trees have memorised: those of the training
+rows, and of synthetic rows, each between a row and one near to it. L. Breiman and N. Shang (Born again trees, 1996)
+draw each column by itself; between near rows columns stay dependent.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ _BLOCK = 1 << 22  # cells of differences that are held at a time
 
 
 class SyntheticRows(NamedTuple):
-    """Synthetic rows, each between two rows of the data."""
-
     matrix: F64  # (m, p)
     beside: Index  # (m,): the nearer of the two rows of each; of equal rows the first
     weight: F64  # (m,): weight of all rows that are equal to that one

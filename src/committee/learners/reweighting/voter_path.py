@@ -40,7 +40,7 @@ class PrunedVote:
 
     voters: NDArray[np.intp]
     weights: F64
-    """``(k,)``, on the scale of the margin matrix: not negative (but for the free form of the variance), of sum one."""
+    """``(k,)``, as for `MarginMatrix`: not negative and of sum one, but for the free form of the variance."""
     accuracy: float  # weighted share of rows with a positive margin; a margin of 0 counts half
     mean_margin: float
     least_margin: float
