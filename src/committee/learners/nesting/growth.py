@@ -103,7 +103,7 @@ class Growth:
         return Leaf([], weights, 1.0, np.ones_like(weights) if self.keep_reach else None, share=1.0)
 
     def branching(self, leaf: Leaf) -> Branching | None:
-        """Train a voter at a leaf; `None` if it does not lower the loss there and the leaf is not the root."""
+        """Train a voter at a leaf; `None` if the leaf has no weight, and where `taken` returns it."""
         if not leaf.mass > 0.0:
             return None
         if self.sampled is None:
@@ -114,7 +114,7 @@ class Growth:
         return self.taken(leaf, found)
 
     def taken(self, leaf: Leaf, found: Branching | None) -> Branching | None:
-        """Return a voter trained at a leaf if it lowers the loss; at the root return a voter in any case."""
+        """Return `found` if it lowers the leaf's loss, else `None`, but at the root the constant voter or `found`."""
         if found is not None:
             constant_Z = alphas(np.array([found.W.sum(axis=0), [0.0, 0.0]]), self.eps)[1].sum()
             if found.Z.sum() < float(constant_Z) * (1.0 - _LEAST_DECREASE):

@@ -168,7 +168,7 @@ class Collector:
     collect: Collect
 
     def collected(self, entry: Leaf, leaves: Sequence[Leaf], nodes: Sequence[int]) -> tuple[Leaf, Leaf]:
-        """Return the two leaves of a sub-tree grown at `entry`; the second may have no edges."""
+        """Return the two leaves of a sub-tree grown at `entry`; either may have no edges."""
         growth = self.growth
         growth.collected.append(sorted(nodes))
         entered = self._by_reach(entry)
@@ -272,9 +272,9 @@ class GreedyNest:
     """The greedy matryoshka: grow at the leaf of most mass, and collect where that lowers the bound faster.
 
     After each new voter every sub-tree that holds it is tested, the outermost first. Of a sub-tree with T voters and
-    bound C the simple rate is (C(T + 1) - C(T - 1)) / 2 and the nested one C / T (gamma_E + psi(C) + 1 / C - 1); where
-    the nested one is less, the sub-tree's leaves are collected (Grossmann, section 5.4, eqs. 12 to 14). The next voter,
-    trained for C(T + 1), is used when its leaf's turn comes.
+    bound C the simple rate is (C(T + 1) - C(T - 1)) / 2 and the nested one C / T (gamma_E + psi(C) + 1 / C - 1). Of the
+    first sub-tree whose nested one is less the leaves are collected (Grossmann, section 5.4, eqs. 12 to 14). The next
+    voter, trained for C(T + 1), is used when its leaf's turn comes, unless the leaf was collected.
 
     Equation: greedy-matryoshka (docs/theory.md).
     """

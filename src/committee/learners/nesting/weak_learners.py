@@ -45,7 +45,7 @@ class Trained:
     """A voter trained at one node, and its probabilities q of + on the training rows."""
 
     voter: Any  # in the weak learner's own form
-    q: F64 | None  # (n,); None for an oracle without answers so far
+    q: F64 | None  # (n,); None for an oracle without answers so far, and for voters in the graph
     n_draws: int = 0  # answers that q was estimated from; 0 where it is exact
     answers: Callable[[np.random.Generator], NDArray[np.bool_]] | None = None
     """Draws one answer of an oracle on every training row; None where q is known."""
@@ -169,7 +169,6 @@ def is_only_drawn(voter: Any) -> bool:
 
 
 def check_answers(voter: Any) -> None:
-    """Raise ValueError if a voter has neither probabilities nor random answers."""
     if not any(hasattr(voter, name) for name in ("prob_positive", "predict_proba", "draw")):
         raise ValueError(
             f"voter={voter!r} has neither prob_positive, predict_proba nor draw; a probabilistic voter needs one."
@@ -244,7 +243,6 @@ class SampledLearner:
         self.learner: WeakLearner = learner
 
     def train(self, weights: NDArray[Any], Z: Normaliser) -> Trained | None:
-        """Train a voter, and estimate q from its answers."""
         begun = time.perf_counter()
         found = self.learner.train(weights)
         if found is None:
@@ -289,7 +287,7 @@ class Sampling:
 def estimated_by_draws(
     answer: Answer, Z: Normaliser, stopping: Stopping, estimate: Estimate, seconds: float
 ) -> tuple[F64, int]:
-    """Draw answers until `stopping` ends it, and return the estimate of q ``(n,)`` and the number of draws.
+    """Draw as many answers as `stopping` requires, and return the estimate of q ``(n,)`` and the number of draws.
 
     "first_rise" ends when the estimate of Z rises for the first time. "stopwatch" compares the decrease of ln Z per
     second of one more draw, ln(Z' / Z) / s, with that of the next voter, forecast as ln(Z_1) / S, where Z_1 is Z after

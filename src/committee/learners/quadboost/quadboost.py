@@ -44,19 +44,17 @@ class QuadBoost(Boosting):
     _voter_parameter = "dictionary"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed", "regressors")
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        *(
-            "strength_",
-            "training_risks_",
-            "validation_risks_",
-            "validation_scores_",
-            "evals_result_",
-            "best_iteration_",
-        ),
+        "strength_",
+        "training_risks_",
+        "validation_risks_",
+        "validation_scores_",
+        "evals_result_",
+        "best_iteration_",
     )
 
     strength_: float = fitted('Strength of the penalty that was used: lambda, or for "linf" the bound.', "float")
     training_risks_: F64 = fitted(
-        """Quadratic risk (mean squared residual, summed over the classes) before the first round and after each one,
+        """Quadratic risk (mean squared residual, summed over the scores) before the first round and after each one,
         without the penalty.""",
         "float64 array (rounds + 1,)",
     )
@@ -119,7 +117,7 @@ class QuadBoost(Boosting):
     tol: float = parameter(
         1e-4,
         """The rounds end when no voter can lower the penalised risk by more than ``tol**2`` of the target's mean
-        square. 0: never, but for `n_estimators`.""",
+        square. 0: when none can lower it.""",
         Interval(Real, 0.0, 1.0, closed="left"),
     )
     categorical_features: Any = shared.categorical_features()
@@ -332,7 +330,6 @@ def signs_of(labels: NDArray[np.uint16], n_classes: int) -> F64:
 def classes_committee(
     classes: NDArray[Any], voters: Any, weights: F64, start: F64 | None, count: float, table: TableSchema
 ) -> Committee:
-    """Return the committee of a classifier that was trained on `count` rows."""
     intercept = start
     if start is not None and len(start) == 1 and voters.kind == "label":
         intercept = np.array([-0.5, 0.5]) * start

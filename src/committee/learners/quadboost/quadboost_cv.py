@@ -37,9 +37,9 @@ Part: TypeAlias = tuple[Products, F64, F64]
 class QuadBoostClassifierCV(BaseClassifier):
     """QuadBoost on stumps that chooses its strength by cross-validation [1]_.
 
-    All strengths of the penalty are tried on the same folds. For each fold the products of the stumps are those of all
-    rows minus those of the fold, so that the whole choice costs a few passes over the rows. The strength of least error
-    is then used on all rows.
+    All strengths of the penalty are tried on the same folds, with all `n_estimators` if given. For each fold the
+    products of the stumps are those of all rows minus those of the fold, so that the whole choice costs a few passes
+    over the rows. The choice of least error is then used on all rows.
 
     Attributes
     ----------
@@ -124,8 +124,8 @@ class QuadBoostClassifierCV(BaseClassifier):
     fit_intercept: bool = shared.fit_intercept()
     tol: float = parameter(
         1e-4,
-        """The optima of "l1" and "linf" have a duality gap of at most ``tol`` of the target's mean square, on the folds
-        ten times that; rounds end when no voter can lower the penalised risk by more than ``tol**2`` of it.""",
+        """Duality gap of the optima ("l2" is exact), as a share of the target's mean square, on the folds ten times
+        that; rounds end when no voter can lower the penalised risk by more than ``tol**2`` of it.""",
         FRACTION,
     )
     categorical_features: Any = shared.categorical_features()

@@ -147,14 +147,14 @@ def quadboost_path(
     X : table or array-like (n, p)
         Training rows.
     y : array-like (n,)
-        Labels of two classes, or numbers.
+        Labels of two classes, or more than two different numbers as floats.
     penalty : {"l1", "l2", "linf", "kl"}, default="l1"
         Penalty of the weights; "kl" keeps them below 0.3.
     alphas : array-like (S,), default=None
         Strengths (for "linf" the bounds alpha_max). None: `n_alphas` of them, evenly spaced by logarithm from the
-        largest |h'y|, at which "l1" leaves no voter, down to `eps` times that; for "linf" from `eps` times the largest
-        least-squares weight of a single voter up to that. Of numbers whose squares are below 1e-280, those of "l2" are
-        in a unit of y's own size.
+        largest |h'y| / n, at which "l1" leaves no voter, down to `eps` times that; for "linf" from `eps` times the
+        largest least-squares weight of a single voter up to that. Of numbers whose squares are below 1e-280, those of
+        "l2" are in a unit of y's own size.
     n_alphas : int, default=100
         Number of strengths.
     eps : float, default=1e-3
@@ -169,8 +169,8 @@ def quadboost_path(
     fit_intercept : bool, default=True
         Scores have an intercept that is not penalised.
     tol : float, default=1e-4
-        "l1", "linf": the duality gap of each solution is at most ``tol`` of the target's mean square. "l2" is solved
-        exactly.
+        Duality gap, as a share of the target's mean square, to which the solutions of "l1", "linf" and "kl" are
+        refined; `gaps` of the result has those that were reached. "l2" is solved exactly.
     categorical_features : "from_dtype", None, list or mask, default="from_dtype"
         Columns of categories.
     n_jobs : int or None, default=None
@@ -183,8 +183,8 @@ def quadboost_path(
     Raises
     ------
     ValueError
-        If a parameter is out of its range, y holds more than two classes, alphas
-        holds a negative number, or the dictionary is too large for its products to be kept.
+        If a parameter is out of its range, y holds one class or more than two, alphas holds a negative number, or the
+        dictionary is too large for its products to be kept.
 
     Examples
     --------

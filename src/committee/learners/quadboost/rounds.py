@@ -29,13 +29,12 @@ GREEDY_ROUNDS = 1000  # rounds over products that are run at once
 class Schedule:
     """End of the rounds, and re-weighting of all voters."""
 
-    tol: float  # the run ends when no voter lowers the risk by more than tol^2 of the target's mean square
+    tol: float  # the run ends when no voter lowers the penalised risk by more than tol^2 of the target's mean square
     every: int = 0  # rounds between two re-weightings of all voters; 1 is fully corrective, 0 none
     as_new: bool = True
     """A voter that is chosen again counts as one more voter, and its weights add up. Else its weight is recomputed."""
 
     def is_due(self, n_rounds: int) -> bool:
-        """Return whether all weights are recomputed after this many rounds."""
         return self.every > 0 and n_rounds % self.every == 0
 
 
