@@ -126,7 +126,7 @@ COMMITTEE_CLONES inline bool scale_block(const NodeRows<float>& rows, std::int64
   return scale_block_of(rows, begin, end, factor, plus, minus);
 }
 
-// Names the first row that cannot be.
+// Throws for the first row of an invalid weight, q or label.
 template <class Weight>
 [[noreturn]] void refuse_row(const NodeRows<Weight>& rows) {
   for (std::int64_t i = 0; i < rows.n; ++i) {
@@ -142,7 +142,7 @@ template <class Weight>
   throw std::invalid_argument("the rows changed while they were read");
 }
 
-// body(begin, end) says whether all rows of the block can be.
+// body(begin, end) returns whether all rows of the block are valid.
 template <class Weight, class Body>
 void by_blocks(const NodeRows<Weight>& rows, ThreadTeam& team, const Body& body) {
   Vector<std::uint8_t> fine(n_blocks(rows.n), 0);

@@ -53,7 +53,7 @@ class BoostingRounds {
         gradient_(rows.n_scores * rows.n),
         hessian_(rows.n_scores * rows.n) {}
 
-  // The trees of a round, up to the first whose values are no numbers; then what is the largest value, in size.
+  // The trees of a round, up to the first with a value that is not finite, and the largest absolute value.
   std::pair<Vector<BoostedTree>, double> advance(std::uint64_t row_seed, std::uint64_t tree_seed) {
     const RowDraw& draw = rows_.draw;
     const Vector<std::int32_t> drawn =

@@ -181,7 +181,7 @@ class StumpSearch {
     choice.z = 2.0 * root_of(every) * inverse;
     Vector<ColumnBest> found(table_.n_features);
     team.each(table_.n_features, 10 * n_soft_cells() + 10 * n_cells, [&](std::int64_t j) {
-      // a category among the others, or else tried on both sides
+      // of categories "missing" is one more; of numbers it is tried on both sides
       const SideSums missing = table_.categorical[j] ? SideSums{} : sums_of_missing(histogram.data(), j);
       found[j] = best_of(candidates(histogram.data(), j), missing);
     });
@@ -251,7 +251,7 @@ class StumpSearch {
     return found;
   }
 
-  // Hard splits of n cells that come one after the other: all but the last from each on are above.
+  // Hard splits of n cells in order: after each but the last, of which the later ones are above.
   template <class CellOf>
   Vector<Candidate> cuts(const std::uint64_t* histogram, std::int64_t n, const CellOf& cell_of) const {
     Vector<Candidate> found(n > 0 ? n - 1 : 0);
@@ -319,7 +319,7 @@ class StumpSearch {
   BinnedTable<Code> table_;
   Vector<std::uint8_t> labels_;
   Vector<Vector<std::int32_t>> edges_;  // of soft columns: the thresholds tried
-  Vector<Vector<double>> tables_;       // and q of every bin
+  Vector<Vector<double>> tables_;       // and their soft_table
 };
 
 }  // namespace committee

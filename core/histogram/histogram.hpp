@@ -2,9 +2,7 @@
 //   histogram           class weights and moments in one 64-bit word per cell
 //   gradient_histogram  gradients, hessians and counts; gradient_words: their packing
 //   column_histogram    large nodes, four columns at a time; gathered_histogram: scattered rows; few_rows: a few
-//   columns columns             the binned table by column; sparse_table: the binned table without its zeros;
-//   sparse_bins:
-//                       its edges and codes
+//   columns             the binned table by column; sparse_table: that without zeros; sparse_bins: its edges and codes
 //   partition           rows of a node moved to its children
 //   bit_counts          counts per bit position; reproducible_sum: sums that do not depend on the order of terms
 //

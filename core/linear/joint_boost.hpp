@@ -4,9 +4,9 @@
 // gradient of a row's log-likelihood in its scores is r_k = lambda(F_k) ([y = k] - P(k)). A step regresses each r_k on
 // (1, x_j) for every feature j by weighted least squares, takes for each class the line d_k of the feature with the
 // least squared error, and moves all scores by eta d: eta is the step of Fisher scoring along d, sum v r . d / sum v
-// Var_P(lambda d), halved until the risk decreases. The line of a class whose scores would pass the cap is halved, and
-// after ten times left out of the step. One output means two classes, P = Psi(F) and Psi(-F): r = y lambda(y F), and
-// the information is lambda(F) lambda(-F) d^2.
+// Var_P(lambda d), halved until the risk decreases. The line of a class whose scores would pass the cap is halved, at
+// most nine times, then left out of the step. One output means two classes, P = Psi(F) and Psi(-F): r = y lambda(y F),
+// and the information is lambda(F) lambda(-F) d^2.
 //
 // Equation: joint-gradient (docs/theory.md).
 #pragma once
@@ -153,7 +153,7 @@ class JointBoost {
         intercept_(K_, 0.0),
         slope_(K_ * leaf.n_columns(), 0.0) {}
 
-  // Labels and weights of the leaf's rows; scores start at zero, those of absent classes at the cap.
+  // Labels and weights of the leaf's rows; scores start at zero, those of absent classes at minus the cap.
   template <class Label, class Weight>
   void start(const BoostSettings& settings, Label&& label, Weight&& weight) {
     const std::int64_t n = leaf_.n_rows();

@@ -75,7 +75,7 @@ COMMITTEE_CLONES inline void add_counts(double* c, const FewCounts<std::uint32_t
   add_counts_here(c, few, n);
 }
 
-// Products of votes + and - on rows of one weight: total - 2 unit apart_jk - mean_j mean_k, a quarter of the memory.
+// Products of votes + and - on rows of one weight: total - 2 unit apart_jk - mean_j mean_k, in less memory.
 template <class Count>
 struct CountedProducts {
   const Count* apart;  // N x N

@@ -3,7 +3,7 @@
 //   joint_boost       the scores of all classes boosted together; held_out_errors: reduced-error pruning;
 //                     leaf_products: moments of a leaf's rows
 //   line_regressions  the best one-column regression of a leaf; column_screen: candidates by bounds; column_sums;
-//                     leaf_columns: a leaf's rows, standardised
+//                     leaf_columns, rows_by_leaf: a leaf's rows
 //   line_fit          lines in the leaves of gradient-boosted trees; leaf_lines, leaf_models: their predictions
 //   lasso_path        the LASSO over voters; lasso_group: blocks of correlated voters; coordinate_descent
 //
@@ -373,7 +373,7 @@ inline LeafModels linear_boost(const RowsByLeaf& data, const BoostSettings& sett
   team.each(data.n_leaves, n_rows * n_outputs * settings.n_steps * (n_features + 8), [&](std::int64_t l) {
     const std::int64_t first = data.start[l], end = data.start[l + 1];
     const std::int32_t* const mine = data.rows + first;
-    if (data.of_one_class(first, end)) {  // no steps: each score is a constant, at the cap
+    if (data.of_one_class(first, end)) {  // no steps: each score is a constant, plus or minus the cap
       for (std::int64_t k = 0; k < n_outputs; ++k) {
         const std::int64_t problem = l * n_outputs + k;
         const double score = out.intercept[problem] = settings.cap * data.sign(mine[0], k);

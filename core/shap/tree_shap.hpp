@@ -1,6 +1,6 @@
 // shap/: Shapley values of trees.
-//   tree_shap      contributions under the training distribution of the tree's nodes; shap_tree: the tree prepared for
-//   it interactions   contributions of pairs of features interventional contributions against background rows
+//   tree_shap     contributions under the training distribution of the tree's nodes; shap_tree: the tree prepared
+//   interactions  contributions of pairs of features; interventional: contributions against background rows
 //
 // Shapley values of trees: what each feature adds to the mean over the training rows, by the integrals of
 // shap_tree.hpp.

@@ -13,7 +13,7 @@ namespace committee {
 using InterruptCheck = void (*)();
 inline std::atomic<InterruptCheck> interrupt_check{nullptr};
 
-// How long a call goes on at most before it asks: a tenth of what a user takes for an answer at once.
+// Least time between two checks by the calling thread.
 inline constexpr std::chrono::milliseconds kInterruptPeriod{50};
 
 // Loops of small steps look after every so many elementary operations (some 30 us).

@@ -1,9 +1,8 @@
 // trees/: growth of shallow trees, and the walk through grown trees. gradient/ and deep/ have their own growth.
 //   tree              a grown tree as flat arrays; growing_tree: limits, open nodes, node records
 //   grow              best-first or depth-first growth; grower, table_grower: buffers that boosting rounds reuse
-//   split             the best split of a histogram; criterion: gini, entropy, squared error ...; lane_gains: eight
-//   bins
-//                     at a time; feature_scan: the criterion chosen at run time
+//   split             the best split of a histogram; criterion: gini, entropy, squared error ...
+//   lane_gains        gains of eight bins at a time; feature_scan: the criterion chosen at run time
 //   row_statistics    weights and targets as integers; units: back to the user's units
 //   feature_sampling  features drawn per tree and node; interactions: features allowed together on a path
 //   leaf_value        leaf values under L0, L1 and L2 penalties

@@ -25,8 +25,8 @@ struct SignedValues {  // plane 0 holds a signed integer
   void prefetch(std::int64_t row) const { __builtin_prefetch(value + row); }
 };
 
-// sums[cell] = sum of values over the rows in the cell. Values are rounded to multiples of 2^-62 of their total
-// magnitude, so that the sums are exact from there on and the same for any number of threads.
+// sums[cell] = sum of values over the rows in the cell. Values are truncated to multiples of at most 2^-61 of their
+// total magnitude, so that the sums are exact from there on and the same for any number of threads.
 template <class Table>
 void cell_sums(const Table& table, const double* values, double* sums, Vector<std::uint64_t>& scratch,
                ThreadTeam& team) {

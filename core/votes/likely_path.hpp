@@ -1,6 +1,6 @@
 // The path that a row takes through a graph of voters if each gives its likelier answer: no probability is computed,
-// for that of a stump is above 1/2 on one side of its threshold. One comparison is one step, whatever the kind of
-// stump, its direction and where it sends missing values: these are settled when the steps are made.
+// for that of a stump is above 1/2 on one side of its threshold. A step is one comparison (of categories: a look-up);
+// a stump's direction and where it sends missing values are settled when the steps are made.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The random numbers of paths through a graph: a function of a row's values, the path and the node.
+// The random numbers of paths through a graph: a function of a seed, a row's values, the path and the node.
 #pragma once
 
 #include <algorithm>
