@@ -91,11 +91,11 @@ class QuadBoost(Boosting):
     )
     dictionary: Any = dictionary_parameter(
         """Voters to choose from, voting -1 or +1 (stumps also 0, on missing values). "stumps": `n_thresholds` of a
-        column, and each of its categories against the others. "all_stumps": every threshold between bins, every subset
-        of categories. "trees": grown on the signs of the residuals weighted with their absolute values. Any classifier
-        whose ``fit`` takes ``sample_weight`` is trained in the same way. A regressor is fitted to the residuals over
-        their root mean square, and votes with its predictions; its ``fit`` must take ``sample_weight`` only if rows
-        weigh differently.""",
+        column, or as many of its heaviest categories, each against the others. "all_stumps": every threshold between
+        bins, every subset of categories. "trees": grown on the signs of the residuals weighted with their absolute
+        values. Any classifier whose ``fit`` takes ``sample_weight`` is trained in the same way. A regressor is fitted
+        to the residuals over their root mean square, and votes with its predictions; its ``fit`` must take
+        ``sample_weight`` only if rows weigh differently.""",
         "classifier or regressor",
     )
     n_thresholds: int = shared.n_thresholds('For "stumps".')
