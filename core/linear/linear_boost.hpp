@@ -87,6 +87,29 @@ COMMITTEE_ON_LANES(NewtonSums, newton_step,
                     double intercept, double slope, const RowScores& to),
                    (loss, with_risk, rows, from, x, intercept, slope, to))
 
+// w and w z at scores of 0, where the terms are the same for all rows, and their sums.
+template <class Lanes>
+COMMITTEE_INLINE NewtonSums newton_start_in(LossName loss, const MarginRows& rows, const RowScores& to) {
+  Lanes weight{}, response{};
+  with_loss(loss, [&](auto link) __attribute__((always_inline)) {
+    const NewtonTerms<Lanes> t = decltype(link)::terms(Lanes{});
+    for (std::int64_t i = 0; i < rows.n; i += kLanes) {
+      const Lanes sign = load<Lanes>(rows.y + i), v = load<Lanes>(rows.v + i);
+      const Lanes w = v * t.curvature, wz = v * sign * t.gradient;
+      store(to.w + i, w);
+      store(to.wz + i, wz);
+      weight += w;
+      response += wz;
+    }
+  });
+  const Lanes each[kLanes]{Lanes{}, weight, response};
+  double sums[kLanes];
+  store(sums, fold_each(each));
+  return {0.0, sums[1], sums[2], 0.0, 0.0};
+}
+COMMITTEE_ON_LANES(NewtonSums, newton_start, (LossName loss, const MarginRows& rows, const RowScores& to),
+                   (loss, rows, to))
+
 // The terms themselves for n values of x (a multiple of kLanes).
 template <class Lanes>
 COMMITTEE_INLINE void newton_values_in(LossName loss, const double* x, std::int64_t n, double* gradient,
@@ -166,8 +189,12 @@ class LeafBoost {
       if (!risk) return;
     }
     exact_ = asked_ = settings.by_likelihood || risk;
-    move(settings.loss, exact_, Line{});
-    accept(Line{});
+    if (exact_) {
+      move(settings.loss, true, Line{});
+      accept(Line{});
+    } else {
+      now_ = newton_start(settings.loss, {y_.data(), v_.data(), n_}, now_rows_.rows());
+    }
     if (risk) std::fill_n(risk, settings.n_steps + 1, now_.risk / total_);
     for (; step < settings.n_steps && now_.weight > 0.0; ++step) {
       watch_.after(n_ * leaf_.n_columns());

@@ -178,14 +178,14 @@ class ShardsHere(Shards):
 
 
 class LosesShards(ShardsHere):
-    """Forgets a shard before some calls, and makes it anew from its rows and the journal."""
+    """Forgets a shard before some calls, and makes it anew from its rows and the journal: more rarely if it is long."""
 
     def __init__(self, make, seed):
         super().__init__(make())
         self.make, self.random = make, np.random.default_rng(seed)
 
     def _replies(self, calls):
-        if self.random.random() < 0.3:
+        if self.random.random() < 3.0 / (10 + len(self.journal)):
             lost = int(self.random.integers(len(self.shards)))
             self.shards[lost] = self.make()[lost]
             for call in self.journal:
