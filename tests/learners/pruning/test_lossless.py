@@ -142,7 +142,7 @@ def test_no_fewer_trees_do(seed, kind):
         (TheirForest(10, max_depth=2, random_state=0), "trees", 8),
         (TheirForest(10, max_depth=2, random_state=0), "leaves", 14),
         (TheirAdaBoost(n_estimators=50, random_state=0), "trees", 11),
-        (AdaBoostClassifier(30, random_state=0), "trees", 11),
+        (AdaBoostClassifier(30, vote="discrete", random_state=0), "trees", 11),
         (RandomForestClassifier(8, max_depth=2, random_state=0), "trees", 7),
     ],
     ids=lambda value: type(value).__name__,
