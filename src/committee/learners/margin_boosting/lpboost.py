@@ -176,9 +176,12 @@ class LPBoostClassifier(BoostedCalibration):
                 ConvergenceWarning,
             )
         elif not run.has_next() and least <= self.tol:
+            too_small, remedy = f"nu={self.nu} is too small for these rows: no", "Raise nu, or choose"
+            if self.nu == 1.0:
+                too_small, remedy = "No", "Choose"
             warn_user(
-                f"nu={self.nu} is too small for these rows: no vote of the voters found has a soft margin above 0, "
-                "and the fitted vote may be useless. Raise nu, or choose stronger voters.",
+                f"{too_small} vote of the voters found has a soft margin above 0, and the fitted vote may be useless. "
+                f"{remedy} stronger voters.",
             )
 
 

@@ -361,7 +361,7 @@ class NestedClassifier(CalibratedClassifier):
     def vote_probability(self, X: Any) -> tuple[F64, F64]:
         """Return the probability that the random score H(x) is above 0, and its standard error, for any `method`.
 
-        Exact, with an error of 0, where the graph of each score has at most 4,096 paths, as trees of fewer voters have;
+        Exact, with an error of 0, where the graph of each score has at most 4,097 paths, as trees of 4,096 voters have;
         otherwise the share among `n_paths` sampled paths, seeded.
 
         Parameters

@@ -192,10 +192,12 @@ class QuadBoost(Boosting):
         largest = max(one.largest / (one.scale or 1.0) for one in runs)
         why = "no voter is correlated with y"
         if largest > 1e-12:
-            kind = penalty_class(self.penalty)
-            known = f"the largest correlation of a voter with y is {max(one.largest for one in runs):.3g}"
-            remedy = f"{kind.weakens} {kind.parameter}"
-            why = f"{self.penalty} with strength {self.strength_:.3g} admits no voter, as {known}; {remedy}"
+            kind, size = penalty_class(self.penalty), max(one.largest for one in runs)
+            by_tol = largest <= self.tol  # such voters lower the risk too little for a round even without a penalty
+            by_penalty = not by_tol or (self.penalty == "l1" and size <= self.strength_)
+            limit = f"{self.penalty} with strength {self.strength_:.3g}" if by_penalty else f"tol={self.tol:g}"
+            remedy = " and ".join([f"{kind.weakens} {kind.parameter}"] * by_penalty + ["lower tol"] * by_tol)
+            why = f"{limit} admits no voter, as the largest correlation of a voter with y is {size:.3g}; {remedy}"
         warn_user(f"The committee has no voter of any weight: {why}.")
 
     def _score_runs(self, rows: Any, target: ScoreTargets, seed: int) -> QuadRun:
