@@ -63,6 +63,7 @@ STEP: dict[str, Any] = {
     "leaf": "constant",
     "leaf_l2": 0.0,
     "max_features": None,
+    "extra_trees": False,
     "growth": "leaf",
 }
 """Settings of the notes, named so that new defaults do not change them."""
@@ -203,6 +204,7 @@ LARGE_TREES: dict[str, Any] = {
     "learning_rate": 0.1,
     "min_samples_leaf": 5,
     "max_features": None,
+    "extra_trees": False,
     "subsample": 1.0,
     "leaf": "constant",
     "l0_counts": "weights",
