@@ -2,7 +2,7 @@
 // doubles in the user's units, one per plane, and says how good a node, or a pair of children, is. Growth maximises
 //     gain = pair(left, right) - node(parent).
 // The number of planes is an argument, so that it is a constant wherever the caller knows it.
-// A new criterion is one struct of this form, its name at the end of this file and its case in table_grower.hpp.
+// A new criterion is one struct of this form, its name at the end of this file and its case in feature_scan.cpp.
 #pragma once
 
 #include <algorithm>

@@ -22,7 +22,7 @@ HELPS, HURTS, NEITHER = "+", "-", "="  # outcomes of a paired test of new weight
 
 @dataclass(frozen=True)
 class SourceData:
-    """Data of the document, and their conversion to two classes."""
+    """A table of the document, and which of its labels are the class +1."""
 
     title: str  # the document's name of the table
     name: str  # the catalogue's name; the titles Diabetes and Pima are the same table

@@ -153,8 +153,8 @@ def _from_folder(source: SourceTable, folder: Path) -> pl.DataFrame:
 
     if not (folder / CATALOGUE).is_file():
         raise ValueError(
-            f"the folder of tables {str(folder)!r} holds no {CATALOGUE}; {FOLDER_REMEDY}, or leave out --data to get"
-            " tables from OpenML"
+            f"the folder of tables {str(folder)!r} holds no {CATALOGUE}; {FOLDER_REMEDY}. Without a folder, sbpmt and"
+            " lectures use OpenML"
         )
     try:
         entries = {entry["name"]: entry for entry in json.loads((folder / CATALOGUE).read_text("utf-8"))}

@@ -113,7 +113,8 @@ def _order(
         known = levels[j] or ()
         if len(place) != len(known) or any(level not in place for level in known):
             raise ValueError(
-                f"column {table.column(j)!r} has categories that scikit-learn's encoder does not keep apart."
+                f"column {table.column(j)!r} has categories that scikit-learn's encoder does not keep apart; use "
+                "committee.to_onnx."
             )
         found[j] = np.array([place[level] for level in known], dtype=np.uint32)
     return found
