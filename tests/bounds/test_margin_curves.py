@@ -173,6 +173,8 @@ def test_stumps_are_counted_one_by_one():
     assert exp(ln_tree_class(4, 3, 2)) == pytest.approx(2 * 4**2 * 2**3) and len(runs) <= 256
     with pytest.raises(ValueError, match="n_outputs is 1; it must be a whole number of at least 2"):
         ln_tree_class(4, 2, 1)
+    with pytest.raises(ValueError, match="n_splits is inf; it must be a whole number"):
+        ln_tree_class(np.inf, 2, 2)  # type: ignore[arg-type]
 
 
 def test_splits_of_a_binned_table():

@@ -135,6 +135,7 @@ def test_the_penalty_that_theory_asks_for():
         ({"votes": [[np.nan]]}, r"votes\[0, 0\] is nan"),
         ({"votes": np.empty((0, 3))}, r"votes has shape \(0, 3\)"),
         ({"draws": 1}, "draws is 1; it must be a whole number of at least 2"),
+        ({"draws": np.nan}, "draws is nan; it must be a whole number"),
         ({"delta": 1.0}, "delta is 1.0"),
         (
             {"sample_weight": [1.0, 2.0]},

@@ -88,7 +88,7 @@ def check_number(name: str, given: float, low: float, high: float) -> float:
 
 
 def check_count(name: str, given: int, low: int = 1) -> int:
-    if not is_number(given) or int(given) != given or given < low:
+    if not is_number(given) or given % 1 != 0 or given < low:
         raise ValueError(f"{name} is {given}; it must be a whole number of at least {low}.")
     return int(given)
 

@@ -35,7 +35,7 @@ def check_names(wanted: Iterable[str], known: Sequence[str], where: str) -> tupl
 
 def suggest_names(name: str, known: Sequence[str]) -> str:
     """Return the close matches of a mistyped name, or the first known names if none is close, for an error message."""
-    folded = {other.strip().casefold(): other for other in known}
+    folded = {other.strip().casefold(): other for other in known if isinstance(other, str)}  # pandas has others
     close = [folded[key] for key in get_close_matches(name.strip().casefold(), list(folded), n=3)]
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"

@@ -118,7 +118,7 @@ def theory_alpha(penalty: str, complexity: float, n_voters: int = 1) -> float:
         raise ValueError(f"penalty is {penalty!r}; it must be one of {', '.join(PENALTIES)}.")
     if not 0.0 <= complexity < np.inf:
         raise ValueError(f"complexity is {complexity}; it must be a number of at least 0.")
-    if int(n_voters) != n_voters or n_voters < 1:
+    if n_voters % 1 != 0 or n_voters < 1:  # also NaN and infinity
         raise ValueError(f"n_voters is {n_voters}; it must be a whole number of at least 1.")
     return PENALTIES[penalty].theory_strength(float(complexity), int(n_voters))
 
@@ -134,7 +134,7 @@ def _monte_carlo(
 ) -> Complexity:
     w = _shares(sample_weight, n)
     B = int(np.clip(-(-SIGNS // n), FEWEST, MOST)) if draws is None else draws
-    if int(B) != B or B < 2:
+    if B % 1 != 0 or B < 2:
         raise ValueError(f"draws is {draws}; it must be a whole number of at least 2.")
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta is {delta}, the probability that the limit fails; it must be between 0 and 1.")

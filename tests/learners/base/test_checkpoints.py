@@ -143,6 +143,9 @@ def test_a_generator_goes_on_where_the_first_attempt_began(path, monkeypatch):
     whole.set_params(random_state=np.random.RandomState(3)).fit(X, y)
     assert bits(model)[1] == bits(whole)[1]
     assert model.random_state.random() == whole.random_state.random(), "whatever draws from it next"
+    other = np.random.RandomState(np.random.PCG64(3))
+    with pytest.raises(ValueError, match="random_state draws by PCG64; a checkpoint holds MT19937 alone"):
+        whole.set_params(random_state=other).fit(X, y, checkpoint=path.with_name("other"))
 
 
 @pytest.mark.parametrize(

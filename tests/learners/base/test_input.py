@@ -314,6 +314,7 @@ def test_a_column_that_is_not_there_cannot_hold_weights(learner):
         "sample_weight names 'wieght', which is not there; did you mean",
     )
     refuses(lambda: learner.fit(FRAME, "label"), "y names 'label', which is not there; there are 'age', 'income'")
+    refuses(lambda: learner.fit(pd.DataFrame(X), "y"), "y names 'y', which is not there; there are 0, 1, 2")
     refuses(lambda: learner.fit(X, Y, "w"), "sample_weight='w' names a column, but X is a ndarray, whose columns have")
     refuses(lambda: learner.fit(X, "y"), "y='y' names a column, but X is a ndarray")
 

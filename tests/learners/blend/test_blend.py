@@ -268,6 +268,8 @@ def test_identifiers_that_are_kept():
     declared = table.with_columns(pl.col("row").cast(float), pl.col("name").cast(pl.Categorical))
     for kept in (declared, table.select("row"), table[:19]):
         assert CommitteeClassifier(**FAST)._learned_table(kept, None).names == tuple(kept.columns)
+    unnamed = table.to_pandas().set_axis(range(4), axis=1)
+    assert CommitteeClassifier(**FAST, keep_identifiers=["x0", "x1"])._learned_table(unnamed, None).n_features == 4
     with pytest.raises(ValueError, match="keep_identifiers names 'rows', which is not there; did you mean 'row'"):
         CommitteeClassifier(**FAST, keep_identifiers=["rows"]).fit(table, y)
     with pytest.raises(ValueError, match="'keep_identifiers' parameter of CommitteeClassifier must be"):

@@ -230,7 +230,8 @@ def learn_table(
     weights = np.ones(len(frame)) if weights is None else weights
     names, found, categories = set(given.explained), list[Derived](), list(given.categories)
     reasons: dict[int, str] = {}
-    kept = set() if isinstance(keep, bool) else set(check_names(keep, given.names or (), "keep_identifiers"))
+    columns = [given.column(j) for j in range(given.n_features)]
+    kept = set() if isinstance(keep, bool) else set(check_names(keep, columns, "keep_identifiers"))
     for j, series in enumerate(frame.iter_columns()):  # names may be numbers
         one: Derived | None = None
         own = chosen is not None and bool(chosen[j])

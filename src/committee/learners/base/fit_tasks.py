@@ -12,7 +12,7 @@ from hashlib import blake2b
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.random import Generator, RandomState
@@ -336,10 +336,11 @@ def _digest_of_rows(estimator: Any, rows: Any, groups: Any) -> str:
 
 
 def _state_of(random: RandomState) -> Document:
-    name, keys, position, has_gauss, gauss = cast("tuple[str, Any, int, int, float]", random.get_state(legacy=True))
-    if name != "MT19937":
+    found: Any = random.get_state(legacy=False)
+    if (name := found["bit_generator"]) != "MT19937":
         raise ValueError(f"random_state draws by {name}; a checkpoint holds MT19937 alone. Give a seed.")
-    return {"keys": keys.tolist(), "position": int(position), "has_gauss": int(has_gauss), "gauss": float(gauss)}
+    keys, position = found["state"]["key"].tolist(), int(found["state"]["pos"])
+    return {"keys": keys, "position": position, "has_gauss": int(found["has_gauss"]), "gauss": float(found["gauss"])}
 
 
 def _random_of(state: Document | None) -> RandomState:
