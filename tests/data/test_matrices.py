@@ -87,7 +87,7 @@ DAMAGED = {
     "rows beyond the cells": (damaged(indptr=put(3, 99)), "indptr ends at 99, beyond its 4 indices or 4 values"),
     "rows beyond all memory": (damaged(indptr=put(3, 2**62)), "indptr ends at"),
     "too few rows": (damaged(indptr=lambda array: array[:2]), "indptr does not rise from 0 in 3 steps"),
-    "rows of floats": (damaged(indptr=lambda array: array.astype(float)), "its indptr is no vector of whole numbers"),
+    "rows of floats": (damaged(indptr=lambda array: array.astype(float)), "its indptr is malformed"),
     "objects": (damaged(data=lambda array: array.astype(object)), r"array of object; make it one of numbers, X.astype"),
 }
 

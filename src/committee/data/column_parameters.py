@@ -24,7 +24,7 @@ def column_number(column: Any, table: TableSchema, parameter: str) -> int:
     if isinstance(column, str):
         names = table.names or ()
         if column not in names:
-            known = suggest_names(column, names) if names else "X is an array without names, give numbers"
+            known = suggest_names(column, names) if names else "the columns of X have no names, give numbers"
             raise ValueError(f"{parameter} names {column!r}, which is not a column of X; {known}")
         return names.index(column)
     if not isinstance(column, Integral) or isinstance(column, bool):
@@ -84,6 +84,6 @@ def check_draws(weights: NDArray[np.uint32] | None, of_tree: int, of_node: int) 
     """
     if weights is not None and not of_node and of_tree in (0, len(weights)):
         raise ValueError(
-            "feature_weights weigh draws of columns, but here every node has all columns; set max_features or "
-            "max_features_tree."
+            "feature_weights weigh draws of columns, but here every node has all columns; set max_features, or "
+            "max_features_tree where the learner has it, to fewer."
         )

@@ -154,7 +154,7 @@ class Column:
         else:
             learned = PLURALS[wanted]
             convert = {"date": "pandas.to_datetime", "duration": "pandas.to_timedelta"}.get(wanted, "datetime.time")
-            remedy = f"convert it, e.g. by {convert}"
+            remedy = f"convert it, e.g. by {convert}" if self.seconds is None else "pass the column as in training"
         value = present.to_list()[0]
         shown = str(value) if self.seconds is not None else repr(value)
         raise ValueError(
@@ -185,6 +185,11 @@ class Column:
         if not categories:
             return np.full(len(self.series), np.nan)
         if not isinstance(categories[0], str):
+            if self.kind == "text" and self.series.null_count() < len(self.series):
+                raise ValueError(
+                    f"column {self.name!r} must hold {quoted(categories, 3)}, as in training, but holds text; pass the "
+                    "column as in training"
+                )
             return encode_numbers(self.numbers(), categories, self.name)
         if self.kind != "text":
             if self.series.null_count() == len(self.series) or bool(np.isnan(self.numbers()).all()):
@@ -324,7 +329,7 @@ def check_frame(X: Any) -> None:
     from narwhals.dependencies import is_into_lazyframe
 
     if is_into_lazyframe(X):
-        raise TypeError("X is a lazy frame, whose rows are not computed yet; pass X.collect() (Dask: X.compute())")
+        raise TypeError("X is a lazy frame, without rows yet; pass X.collect() (Dask: X.compute(), DuckDB: X.pl())")
     # narwhals refuses duplicates too, but without a remedy; Arrow's `columns` are not names
     names: Any = X.column_names if hasattr(X, "column_names") else X.columns
     reject_duplicates(name for name in names if isinstance(name, str))

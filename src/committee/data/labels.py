@@ -168,7 +168,7 @@ def target_matrix(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
 def target_vector(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
     """Return numbers to predict as a float64 vector ``(n,)``; errors call it `name`."""
     if y is None:
-        raise ValueError(f"A regressor requires {name} to be passed, but the target {name} is None.")
+        raise ValueError(f"A regressor requires {name} to be passed, but the target {name} is None; give numbers.")
     if (q := n_columns(y)) > 1:
         raise ValueError(
             f"{name} has {q} columns, and this learner predicts one number a row; wrap it in "
@@ -191,7 +191,7 @@ def _real_numbers(given: NDArray[Any], name: str) -> NDArray[np.float64]:
     if given.dtype.kind not in "biuf":
         raise ValueError(
             f"{name} holds {given.dtype.name} values, such as {given.flat[0]}; a regressor predicts real numbers; "
-            f"convert them by {name}.astype(float)."
+            f"convert them by {name}.astype({('int64' if given.dtype.kind in 'mM' else 'float')!r})."
         )
     target = np.ascontiguousarray(given, dtype=np.float64)
     if (missing := np.isnan(target)).any():

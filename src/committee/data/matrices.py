@@ -19,6 +19,7 @@ I64: TypeAlias = NDArray[np.int64]
 
 _BLOCK = 2**21  # cells that are converted to dense at a time
 
+PARTS = "X.real and X.imag as columns side by side"
 REMEDY = (
     "make it dense: X.toarray(), or in a pipeline OneHotEncoder(sparse_output=False), or the step "
     "FunctionTransformer(operator.methodcaller('toarray'), accept_sparse=True)"
@@ -39,7 +40,7 @@ class SparseMatrix:
         """Read a scipy matrix: duplicate cells are summed, and inconsistent index arrays are refused."""
         kind = type(X).__name__
         if X.ndim != 2:
-            raise ValueError(f"Expected 2D array, got a sparse {X.ndim}D array instead: X is a {kind}.")
+            raise ValueError(f"Expected 2D array, got a sparse {X.ndim}D array instead: X is a {kind}; reshape it.")
         X = X if X.format in ("csr", "csc") else X.tocsr()
         (n, p), by_row = X.shape, X.format == "csr"
         if not n or not p:
@@ -136,10 +137,10 @@ def _parts(X: Any, n_lines: int, n_places: int) -> tuple[I64, I32, NDArray[Any]]
     given = {"indptr": np.asarray(X.indptr), "indices": np.asarray(X.indices), "data": np.asarray(X.data)}
     for name, array in given.items():
         if array.ndim != 1 or (name != "data" and array.dtype.kind not in "iu"):
-            raise ValueError(f"X is sparse, and its {name} is no vector of whole numbers; build it anew.")
+            raise ValueError(f"X is sparse, and its {name} is malformed; build it anew.")
     start, value = given["indptr"].astype(np.int64), given["data"]
     if value.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: X is a sparse array of {value.dtype}")
+        raise ValueError(f"Complex data not supported: X is a sparse array of {value.dtype}; give {PARTS}")
     if value.dtype.kind not in "biuf":
         raise ValueError(f"X is a sparse array of {value.dtype}; make it one of numbers, X.astype(float)")
     if len(start) != n_lines + 1 or start[0] != 0 or (np.diff(start) < 0).any():
@@ -185,8 +186,8 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
     reject_path(X)
     if isinstance(X, OutOfCoreTable):
         raise TypeError(
-            "X is read in chunks, which only fit, predict, predict_proba, decision_function and score accept; give "
-            "rows in memory here, such as one chunk at a time"
+            "X is read in chunks, which only fit, predict, predict_proba, predict_log_proba, decision_function "
+            "and score accept; give rows in memory here, such as one chunk at a time"
         )
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError("X is a masked array, whose mask would be lost; pass X.filled(numpy.nan)")
@@ -199,7 +200,7 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
             "for one column, X.reshape(1, -1) for one row"
         )
     if values.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: X is an array of {values.dtype}")
+        raise ValueError(f"Complex data not supported: X is an array of {values.dtype}; give {PARTS}")
     if values.dtype.kind in "mM":
         raise ValueError(f"X is an array of {values.dtype}; make numbers of the times (days since a date, ...)")
     if values.dtype.kind in "OSUTV":

@@ -230,8 +230,8 @@ class TargetRows(WeightedRows):
         largest, total = float(np.abs(self.target).max()), float(self.weights.sum()) * self.n_targets
         if largest * largest > MAX_SQUARES / total / max(1.0, total):
             raise ValueError(
-                f"y holds numbers up to {largest:.3g}, and the rows weigh {total:.3g} together, so that squares of "
-                f"weighted sums or weighted squares of y exceed {MAX_SQUARES:g}. Rescale y or sample_weight."
+                f"y holds numbers up to {largest:.3g}, and the rows weigh {self.weights.sum():.3g} together, so that "
+                f"squares of weighted sums or weighted squares of y exceed {MAX_SQUARES:g}. Rescale y or sample_weight."
             )
 
 

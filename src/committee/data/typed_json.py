@@ -94,7 +94,10 @@ def _check_width(values: list[str], name: str) -> None:
 
 def _scalar(item: object, name: str) -> Any:
     if isinstance(item, (list, tuple, dict, np.ndarray)):
-        raise TypeError(f"{name} holds a {type(item).__name__}; a model file holds booleans, numbers or text.")
+        raise TypeError(
+            f"{name} holds a {type(item).__name__}; an array in a model file holds booleans, numbers or text. Use "
+            "skops.io.dump or joblib.dump."
+        )
     return encode(item, name)
 
 

@@ -91,7 +91,7 @@ OTHER_TUPLES: dict[str, tuple[list[Any], str]] = {
     "labels of two lengths": ([([[1.0], [2.0]], [[0], [1, 2]])], "piece 0: its y has entries of several lengths"),
     "weights of text": ([(X, Y, Y.astype(str))], "piece 0: its weights hold text, such as '[01]'; weights are numbers"),
     "four parts": ([(X, Y, Y, Y)], r"piece 0 is a tuple of 4; give X, \(X, y\) or"),
-    "other columns": ([(X, Y), (X[:, :2], Y)], "piece 1: it has 2 columns, and the pieces before have 3"),
+    "other columns": ([(X, Y), (X[:, :2], Y)], "piece 1: it has 2 columns, and the pieces before 3; give the same"),
     "no columns": ([(X[:, :0], Y)], r"0 feature\(s\)"),
     "no rows": ([(X[:0], Y[:0])], "the pieces have 0 rows; at least one is needed"),
     "no pieces": ([], "the pieces have 0 rows; at least one is needed"),
@@ -120,7 +120,7 @@ def test_categories_declared_in_some_pieces():
     orders = [pd.CategoricalDtype(order, ordered=True) for order in (["a", "b"], ["b", "a"])]
     text = pd.DataFrame({"x": ["a", "b"] * 20})
     pieces = [(text.astype(dtype), [0, 1] * 20) for dtype in orders]
-    refuses(scan(pieces), "piece 1: column 'x' declares its categories in another order")
+    refuses(scan(pieces), "piece 1: column 'x' declares other categories, or in another order")
 
 
 def test_pieces_that_change():
@@ -212,7 +212,7 @@ def test_sources_that_are_none(tmp_path):
         (iter([X]), TypeError, "a list_iterator, which can be read only once.*give a list, or an object whose __iter"),
         ((piece for piece in [X]), TypeError, "a generator, which can be read only once"),
         (7, TypeError, "scan was given a int; give a path, an array"),
-        (FRAME, TypeError, "scan was given a DataFrame, which is in memory already; pass it to fit"),
+        (FRAME, TypeError, "scan was given a DataFrame; pass a frame in memory to fit"),
         (X[0], ValueError, "an array of 1 dimensions"),
         (tmp_path / "none.parquet", FileNotFoundError, "there is no file"),
         (str(tmp_path / "*.parquet"), FileNotFoundError, "there is no file"),
@@ -297,13 +297,20 @@ def test_a_scratch_folder_that_cannot_be_made(tmp_path):
         )
 
 
+def test_a_column_of_folders_that_some_files_hold_too(tmp_path):
+    for folder, frame in (("b=1", FRAME.drop("b")), ("b=2", FRAME)):
+        (tmp_path / folder).mkdir()
+        frame.write_parquet(tmp_path / folder / "a.parquet")
+    refuses(scan(tmp_path), "column 'b' is in this file, and in others only in names of folders", y="label")
+
+
 def test_broken_files(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 no more")
     refuses(scan(tmp_path), "a.parquet' cannot be read as Parquet", y="label")
     FRAME.write_parquet(tmp_path / "a.parquet")
     FRAME.drop("b").write_parquet(tmp_path / "b.parquet")
     refuses(scan(tmp_path), "b.parquet'.*column 'b'", y="label")
-    refuses(scan(tmp_path, columns=["a", "b"]), "b.parquet': there is no column 'b', which other files have", y="label")
+    refuses(scan(tmp_path, columns=["a", "b"]), "b.parquet': there is no column 'b', which others have", y="label")
     refuses(scan(tmp_path, columns=["a", "zz"]), "a.parquet': there is no column 'zz'; there are 'a', 'b'", y="label")
     folder = tmp_path / "text"
     folder.mkdir()

@@ -126,7 +126,7 @@ def test_model_trees_split_by_drawn_columns_and_have_lines_of_all(tmp_path):
 def test_weights_where_nothing_is_drawn():
     X, y = numbers(30)
     for kind in (GradientBoostingRegressor, TreeRegressor):
-        with pytest.raises(ValueError, match="every node has all columns; set max_features or max_features_tree"):
+        with pytest.raises(ValueError, match="every node has all columns; set max_features, or max_features_tree"):
             kind(feature_weights=[1, 2, 3, 4]).fit(X, y)
     odd = pd.DataFrame(X, columns=[3, 2, 1, 0])
     with pytest.raises(ValueError, match="a number may mean a position or a name"):

@@ -175,7 +175,7 @@ def test_the_trees_of_lightgbm_under_the_same_groups():
     ("constraints", "named", "error", "message"),
     [
         ([["a", "e"]], True, ValueError, "names 'e', which is not a column of X; there are 'a', 'b', 'c', 'd'"),
-        ([["a"]], False, ValueError, "names 'a', which is not a column of X; X is an array without names"),
+        ([["a"]], False, ValueError, "names 'a', which is not a column of X; the columns of X have no names"),
         ([[0, 4]], True, ValueError, "has column 4; X has columns 0 to 3"),
         ([[-1]], False, ValueError, "has column -1; X has columns 0 to 3"),
         ([[0.5]], False, TypeError, "has 0.5 of type float for a column; use names or whole numbers"),
@@ -367,7 +367,7 @@ IN_CLASSES = [
 IN_TARGETS = [
     ({0: {0: 1}, 1: {0: -1}}, "numbers of a row have no names; give a list with one dict or row for each"),
     ([[1, 0, 0]] * 3, "monotonic_constraints has 3 rows; it needs one for each predicted number, 2"),
-    ({"a": 1}, "names 'a', which is not a column of X; X is an array without names"),
+    ({"a": 1}, "names 'a', which is not a column of X; the columns of X have no names"),
 ]
 
 

@@ -127,14 +127,18 @@ class ParquetFiles:
         reject_duplicates(names)
         missing = [name for name in wanted or () if name not in names]
         if missing and missing[0] in self._names_in_files:
-            raise ValueError(f"{str(path)!r}: there is no column {missing[0]!r}, which other files have")
+            raise ValueError(f"{str(path)!r}: there is no column {missing[0]!r}, which others have; add or omit it")
         if missing:
             raise ValueError(
                 f"{str(path)!r}: there is no column {missing[0]!r}; {suggest_names(missing[0], self.names)}"
             )
-        of_both = [name for name in self._added.names if name in names]
-        if of_both or (wanted is None and set(names) != set(self._names_in_files)):
-            odd = of_both[0] if of_both else sorted(set(names) ^ set(self._names_in_files))[0]
+        if of_both := [name for name in self._added.names if name in names]:
+            raise ValueError(
+                f"{str(path)!r}: column {of_both[0]!r} is in this file, and in others only in names of folders; drop "
+                "it from the file, or rename the folders"
+            )
+        if wanted is None and set(names) != set(self._names_in_files):
+            odd = sorted(set(names) ^ set(self._names_in_files))[0]
             raise ValueError(
                 f"{str(path)!r}: column {odd!r} is missing in some files; select common columns with columns="
             )
@@ -299,7 +303,7 @@ def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options:
 
     text = SeparatedText.of(table_file(path), form)
     if not text.is_utf_8:
-        raise ValueError(f"{str(path)!r} is {text.encoding} text; files that are read in pieces must be UTF-8")
+        raise ValueError(f"{str(path)!r} is {text.encoding} text; files read in pieces must be UTF-8; convert it")
     path = check_utf_8_path(path)
     if text.aligned:
         raise ValueError(

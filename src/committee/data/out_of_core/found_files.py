@@ -56,9 +56,8 @@ def find_files(given: str | os.PathLike[str]) -> tuple[FoundFile, ...]:
                 f"{os.fspath(given)!r} is a remote path, which is not supported; copy the files, or give "
                 "a LazyFrame, such as polars.scan_parquet of it, or a Dask dataframe"
             )
-        raise FileNotFoundError(
-            f"there is no file {os.fspath(given)!r}; endings that are read are {', '.join(ENDINGS)}"
-        )
+        what = f"no file to read in folder {os.fspath(given)!r}" if path.is_dir() else f"no file {os.fspath(given)!r}"
+        raise FileNotFoundError(f"there is {what}; endings that are read are {', '.join(ENDINGS)}")
     return found
 
 

@@ -164,7 +164,8 @@ def source_of(given: Any) -> TableSource:
         return DaskSource(given)
     if is_frame(given):
         raise TypeError(
-            f"scan was given a {type(given).__name__}, which is in memory already; pass it to fit or predict as it is"
+            f"scan was given a {type(given).__name__}; pass a frame in memory to fit or predict as it is, and a lazy "
+            "one as a polars LazyFrame"
         )
     if not hasattr(given, "__iter__"):
         raise TypeError(

@@ -52,7 +52,8 @@ class Piece:
         if not is_frame(self.X):
             if columns is not None:
                 raise ValueError(
-                    f"columns={list(columns)!r} are names, but the pieces are arrays, whose columns have none"
+                    f"columns={list(columns)!r} are names, but the pieces are arrays, whose columns have none; give "
+                    "frames, or columns=None"
                 )
             return self
         frame = open_frame(self.X)
@@ -67,7 +68,7 @@ class Piece:
         import narwhals as nw
 
         if not is_frame(self.X):
-            raise ValueError(f"{name!r} names a column, but the pieces are arrays, whose columns have no names")
+            raise ValueError(f"{name!r} names a column, but the pieces are arrays, without names; give (X, y, weight)")
         frame = open_frame(self.X)
         self._check([name], frame.columns)
         cells = frame[name]

@@ -99,8 +99,8 @@ class ColumnSummary:
                 )
             if self.order != other.order:
                 raise ValueError(
-                    f"column {self.name!r} declares its categories in another order than in pieces before; declare "
-                    "the same categories in all pieces"
+                    f"column {self.name!r} declares other categories, or in another order, than in pieces before; "
+                    "declare the same in all pieces"
                 )
         values = None
         if self.values is not None and other.values is not None:
@@ -280,7 +280,7 @@ class TableSummary:
         if self.names is not None and names is not None:
             check_column_names(self.names, names)
         if n_columns != len(self.columns):
-            raise ValueError(f"it has {n_columns} columns, and the pieces before have {len(self.columns)}")
+            raise ValueError(f"it has {n_columns} columns, and the pieces before {len(self.columns)}; give the same")
 
     @property
     def schema(self) -> TableSchema:

@@ -153,7 +153,7 @@ class TargetCollector:
     @staticmethod
     def _add(what: str, before: list[Any], new: Labels, n: int) -> None:
         if len(new) != n:
-            raise ValueError(f"it has {n} rows and {len(new)} {what}")
+            raise ValueError(f"it has {n} rows and {len(new)} {what}; give one for each row")
         if not n:
             return
         if before and (_kind(new) != _kind(before[0]) or new.ndim != before[0].ndim):
@@ -198,7 +198,7 @@ def _whole(what: str, parts: Sequence[Labels], n: int) -> Labels | None:
     if not parts:
         return None
     if (found := sum(map(len, parts))) != n:
-        raise ValueError(f"some pieces bring {what} and some do not: there are {found} for {n} rows")
+        raise ValueError(f"some pieces bring {what} and some do not: there are {found} for {n} rows; give all or none")
     coded = [part for part in parts if isinstance(part, CodedText)]
     return (
         CodedText.of_parts(coded) if len(coded) == len(parts) else np.concatenate([np.asarray(part) for part in parts])

@@ -188,7 +188,7 @@ def _in_zip(file: Path) -> TableFile:
     seen = [name for name, path in parts.items() if "__MACOSX" not in path and not path[-1].startswith(".")]
     tables = [(name, ending) for name in seen if (ending := ending_of(name)) is not None]
     if not tables:
-        raise ValueError(f"{str(file)!r} holds no file of a known ending, but {quoted(seen) or 'nothing'}")
+        raise ValueError(f"{str(file)!r} holds no {', '.join(KINDS)}, but {quoted(seen) or 'nothing'}")
     if len(tables) > 1:
         raise ValueError(
             f"{str(file)!r} holds {len(tables)} tables ({quoted([name for name, _ in tables], 5)}); unpack it, and"

@@ -265,8 +265,8 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         names = None if model.table_ is None else model.table_.source.names
         if names != self._columns.names:
             raise ValueError(
-                f"the model was fitted to the columns {quoted(names or ())}, and the reader returns"
-                f" {quoted(self._columns.used)}; fit the model to what the reader returns"
+                f"the model was fitted to {f'the columns {quoted(names)}' if names else 'an array'}, and the reader"
+                f" returns {quoted(self._columns.used)}; fit the model to what the reader returns"
             )
         if self._columns.forms or self._columns.missing:
             model.table_ = model.table_.with_forms(self._columns.forms).with_missing(self._columns.missing)
