@@ -300,7 +300,7 @@ def test_weights_need_a_voter_that_takes_them():
     message = r"sample_weight is given, but the fit of estimator=KNeighbors.*leave the weights"
     with pytest.raises(ValueError, match=message):
         SubaggingClassifier(KNeighborsClassifier()).fit(X, y, np.ones(300))
-    with pytest.raises(ValueError, match="only 2 have weight"):
+    with pytest.raises(ValueError, match="only 2 can be drawn"):
         SubaggingClassifier(max_samples=5).fit(X, np.arange(300) % 2, (np.arange(300) < 2).astype(float))
 
 
@@ -428,7 +428,7 @@ def test_all_subsamples_are_drawn_once():
         (900, {}, r"every subsample of 630 of the 900 rows, and there are more than 1e12; at most 10,000"),
         (9000, {}, "of 6300 of the 9000 rows, .* at most 1,111 are possible .* Set n_estimators to a number.$"),
         (30, {"bootstrap": True}, "n_estimators='all' is for draws without replacement"),
-        (30, {"max_samples": 31}, "only 30 have weight"),
+        (30, {"max_samples": 31}, "only 30 can be drawn"),
         (30, {"n_estimators": "every"}, "n_estimators"),
     ],
 )

@@ -384,7 +384,7 @@ def test_frames_are_taken_as_the_ensemble_takes_them():
         ),
         (
             {"bounds": ("partition",)},
-            "'partition', which needs voters that name one class each, such as votes='labels'",
+            "'partition', which needs voters that name one class each, as with votes='labels'",
         ),
         ({"bounds": ("unlabelled_margins",)}, "'unlabelled_margins', which needs X_unlabelled"),
         ({"X_unlabelled": WINE[0], "votes": "labels"}, "X_unlabelled is given with votes='labels'"),

@@ -57,7 +57,7 @@ class RowDraw:
         if size > n and not bootstrap:
             drawn = "rows" if group is None else "groups"
             raise ValueError(
-                f"max_samples={max_samples} asks for {size} {drawn} without replacement, but only {n} have weight; "
+                f"max_samples={max_samples} asks for {size} {drawn} without replacement, but only {n} can be drawn; "
                 "lower it."
             )
         return cls(n, size, bootstrap, group)

@@ -148,8 +148,8 @@ class SubsampledVote(GroupedRows, CalibratedClassifier):
         check_is_fitted(self)
         if not hasattr(self, "draws_"):
             raise AttributeError(
-                "this model has no record of subsamples. Either bootstrap was True, the training rows had one class, "
-                "whole groups or copies of rows were drawn, or the release that trained it kept none."
+                "this model has no record of subsamples: bootstrap was True, the training rows had one class, whole "
+                "groups or copies of rows were drawn, or an earlier release trained it. Fit it without these."
             )
         return self.draws_
 

@@ -106,7 +106,7 @@ def subsample_size(n: int, n_classes: int, max_samples: float | int, bootstrap: 
     size = int(max_samples) if isinstance(max_samples, Integral) else int(max_samples * n)
     if size > n and not bootstrap:
         raise ValueError(
-            f"max_samples={max_samples} asks for {size} {drawn} without replacement, but only {n} have weight; "
+            f"max_samples={max_samples} asks for {size} {drawn} without replacement, but only {n} can be drawn; "
             "lower it."
         )
     if size < n_classes and isinstance(max_samples, Integral):

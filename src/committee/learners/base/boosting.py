@@ -192,7 +192,9 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         check_is_fitted(self)
         curves_of_rows = getattr(self, "evals_result_", None)  # absent after a fit to one class, and in older files
         if curves_of_rows is None:
-            raise ValueError("there are no curves; fit with early_stopping=True, X_val, or return_train_score=True.")
+            rows = "" if len(getattr(self, "classes_", "01")) > 1 else ", to rows of two classes"
+            how = "early_stopping=True, X_val, or return_train_score=True"
+            raise ValueError(f"there are no curves; fit with {how}{rows}.")
         import narwhals as nw
 
         lines = [

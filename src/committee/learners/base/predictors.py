@@ -128,7 +128,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         if unknown:
             raise ValueError(
                 f"{name} holds {unknown[0]!r}, which is not a class of {'y' if name != 'y' else 'the model'}; "
-                f"its classes are {self.classes_.tolist()}."
+                f"its classes are {self.classes_.tolist()}. Leave such rows out."
             )
         labels = np.array([number[label] for label in target.tolist()], dtype=np.uint16)
         own = np.ones(len(labels)) if weights is None else row_weights(weights, labels, "sample_weight_val")

@@ -28,7 +28,7 @@ def voter_template(
     if numbers and not is_regressor(copy):
         raise ValueError(f"{parameter}={voter!r} is not a regressor; give one that predicts numbers.")
     if not numbers and not is_classifier(copy):
-        raise ValueError(f"{parameter}={voter!r} is not a classifier; a vote needs voters that name classes.")
+        raise ValueError(f"{parameter}={voter!r} is not a classifier; give one, as voters must name classes.")
     params = copy.get_params(deep=False)
     # a tree's shrunk leaves would no longer be the shares of the weighted rows
     if not numbers and "calibrate" in params and not (calibrated and getattr(copy, "_has_temperature", False)):
@@ -73,6 +73,6 @@ def fit_weighted(member: Any, X: Any, y: NDArray[Any], weights: NDArray[np.float
         return member.fit(X, y, **given)
     argument = weight_argument(member)
     if argument is None:
-        raise ValueError(f"{member!r} takes no row weights; its fit has no sample_weight.")
+        raise ValueError(f"{member!r} takes no row weights; leave them out, or choose another estimator.")
     with config_context(enable_metadata_routing=False):  # routed or not, these weights are for the fit
         return member.fit(X, y, **{argument: weights}, **given)

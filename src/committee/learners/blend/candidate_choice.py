@@ -115,10 +115,10 @@ class CandidateChoice(CommitteeEstimator):
         """Raise an error that names the members of other libraries, if there are any, and what they do not have."""
         if foreign := self._foreign_members:
             names = ", ".join(map(repr, foreign))
-            raise error(
-                f"{what}, and {names} {'is' if len(foreign) == 1 else 'are'} of another library. Call it on "
-                f"model.without({names}), the vote of the other members{otherwise}."
-            )
+            remedy = f"Call it on model.without({names}), the vote of the other members{otherwise}."
+            if len(foreign) == len(self.member_names_):
+                remedy = f"Train one with candidates of committee, such as 'default'{otherwise}."
+            raise error(f"{what}, and {names} {'is' if len(foreign) == 1 else 'are'} of another library. {remedy}")
 
     def _for_file(self) -> Self:
         self._refuse_foreign(

@@ -314,8 +314,8 @@ class CommitteeRegressor(Blend, BaseRegressor):
         if isinstance(self.number_loss.link, Log):
             raise ValueError(
                 f"members for the {self.number_loss.name} loss predict exp(F), which is not a sum over features; "
-                "explain the score of one of them, as in committee.vote.explain.tree_contributions("
-                "model.committee_.voters.members[0], X)."
+                "explain the score of one of them by tree_contributions(model.committee_.voters.members[0], "
+                "model.committee_.encode(X)) of the module committee.vote.explain.tree_contributions."
             )
         data = self.committee_.encode(self.validate_rows(X))
         threads = n_threads(self.n_jobs)

@@ -130,8 +130,8 @@ def _source_ensemble(ensemble: Any) -> Any:
     while isinstance(ensemble, TrainedEnsembleClassifier):
         if isinstance(ensemble, LeafReweighter) and ensemble.on != "validation":
             raise ValueError(
-                f"ensemble is a LeafReweighter with on={ensemble.on!r}, whose leaves have their votes from the rows "
-                "that the trees had not seen: no out-of-bag rows are left to judge them. Use held-out rows instead."
+                f"ensemble is a LeafReweighter with on={ensemble.on!r}, whose leaves' votes were fitted to the "
+                "training rows: no out-of-bag rows are left to judge them. Use held-out rows instead."
             )
         ensemble = ensemble.trained
     return ensemble
@@ -434,7 +434,8 @@ def certify(
             elif name == UNLABELLED:
                 needs = "X_unlabelled"
             elif name == "partition":
-                needs = "voters that name one class each, such as votes='labels'"
+                needs = "voters that name one class each, as with votes='labels', no intercept, and for more than two "
+                needs += "classes no negative weights"
             raise ValueError(f"bounds holds {name!r}, which needs {needs}; here choose from {', '.join(possible)}.")
     test_error = None if y_test is None else _error(ensemble, X_test, y_test, votes, n_threads)
     share = delta / _n_events(names, losses)

@@ -289,7 +289,7 @@ def _training_rows(model: SBPMTClassifier, X: Any, y: ArrayLike) -> tuple[F64, N
         )
     unknown = ~np.isin(target, model.classes_)
     if unknown.any():
-        raise ValueError(f"y holds {target[unknown][0]!r}, which is not one of the model's {model.classes_.tolist()}.")
+        raise ValueError(f"y holds {target[unknown][0]!r}, which is no class of the model; give the y of its fit.")
     return encoded, np.searchsorted(model.classes_, target)
 
 

@@ -279,8 +279,8 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
                 return found
         if self.on == "oob":
             raise ValueError(
-                f"on='oob' needs an estimator that leaves rows out, and {estimator!r} leaves none; use cv=5, or one "
-                "with a bootstrap."
+                f"on='oob' needs an estimator that leaves rows out, and {estimator!r} leaves none; give one with a "
+                "bootstrap, or cv=5 with on='auto'."
             )
         # a splitter numbers all rows, those without weight too
         numbered = isinstance(self.cv, Integral | None)

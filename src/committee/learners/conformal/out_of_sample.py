@@ -76,7 +76,8 @@ class TrainingRows:
         unknown = [label for label in self.y[self.counted].tolist() if label not in place]
         if unknown and all_known:
             raise ValueError(
-                f"y holds {unknown[0]!r}, which is not a class of the estimator; its classes are {list(place)}."
+                f"y holds {unknown[0]!r}, which is not a class of the estimator; its classes are {list(place)}. "
+                "Leave such rows out."
             )
         return np.array([place.get(label, 0) for label in self.y.tolist()], dtype=np.intp)
 
@@ -393,8 +394,8 @@ def fit_on_folds(
         predicted[rows] = found
     if predicted is None:
         raise ValueError(
-            f"n_samples = {len(training)} rows make no folds, as no class has two different rows; give more rows, or "
-            "held-out rows for a trained model."
+            f"n_samples = {len(training)} rows make no folds, which need two different rows"
+            f"{'' if classes is None else ' of a class'}; give more rows, or held-out rows for a trained model."
         )
     kept = FoldModels(others, np.where(counted, fold, -1)) if leave_out else None
     return OutOfSample(model, predicted, "out of fold", kept)

@@ -341,8 +341,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
             raise ValueError(NO_GROUP)
         if held is None:
             raise ValueError(
-                f"validation_fraction={self.validation_fraction} holds out none of {len(rows)} rows, as one of each "
-                "class must remain. Raise it, give X_val and y_val, or set early_stopping=False."
+                f"validation_fraction={self.validation_fraction} holds out none of {len(rows)} rows: it is rounded to "
+                f"whole rows{'' if self._n_classes is None else ' of each class'}, and one stays. Raise it, give "
+                "X_val and y_val, or set early_stopping=False."
             )
         rows, self.table_ = rows.encode_levels_from(units.rows_of(~held)[0], self.table_)
         parted = PartedRows(rows, units, held)

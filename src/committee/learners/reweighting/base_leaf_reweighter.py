@@ -333,7 +333,7 @@ class BaseLeafReweighter(TrainedEnsemble):
         target = self._read_target(committee, y)
         matrix = committee.encode(X)
         if len(matrix) != len(target):
-            raise ValueError(f"y has {len(target)} {self._target_word}; X has {len(matrix)} rows.")
+            raise ValueError(f"y has {len(target)} {self._target_word}; X has {len(matrix)} rows, which need one each.")
         weight = self._weights(y, sample_weight)
         counts = np.ones(len(target), dtype=bool) if weight is None else weight > 0.0
         unseen = None

@@ -155,7 +155,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
         ensemble = self.trained
         committee = trained_committee(ensemble)
         if committee.n_voters < 2:
-            raise ValueError(f"ensemble has {committee.n_voters} voter; re-weighting needs at least 2.")
+            raise ValueError(f"ensemble has {committee.n_voters} voter; re-weighting needs at least 2: train more.")
         refuse_missing(ensemble, committee, X)
         warn_of_other_order(X, y=y, sample_weight=sample_weight)
         votes = SignedVotes.of(committee, X, y, n_threads=n_threads(self.n_jobs))

@@ -175,7 +175,7 @@ def trained_committee(ensemble: Any) -> Committee:
         raise TypeError(f"ensemble is {ensemble!r}, which predicts numbers; margins need votes for classes.")
     committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
     if committee.n_classes < 2:
-        raise ValueError("ensemble has one class; margins need at least 2.")
+        raise ValueError("ensemble has one class; margins need at least 2. Train it on rows of these.")
     return committee
 
 

@@ -44,7 +44,7 @@ class Penalty(ABC):
     @classmethod
     def theory_strength(cls, complexity: float, n_voters: int) -> float:
         """Return the paper's strength for T voters of this complexity, see `theory_alpha`."""
-        raise ValueError("The risk bound gives no strength for this penalty; set alpha to a number.")
+        raise ValueError("The risk bound gives no strength for this penalty; choose 'l1', 'l2' or 'linf'.")
 
     # --- one weight --------------------------------------------------------------------------------------------
 

@@ -79,7 +79,7 @@ class L1Penalty(Penalty):
         if strengths[0] == 0.0:
             raise ValueError(
                 "alphas holds 0, where the LASSO is least squares and has no duality gap to stop by. Leave it out, or "
-                "use QuadBoostClassifier(penalty=None)."
+                "train a QuadBoost learner with penalty=None."
             )
         return super().ordered(strengths)
 
