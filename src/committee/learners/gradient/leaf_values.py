@@ -98,10 +98,7 @@ def leaf_terms(gradient: F64, hessian: F64, w: F64 | None) -> F64:
 
 
 def node_sums(terms: F64, leaf: I32, n_nodes: int) -> F64:
-    """Sum terms ``(k, n)`` over the rows of each leaf, ``(n_nodes, k)``, whatever the order of the rows.
-
-    Equation: order-free-sum (docs/kernels.md).
-    """
+    """Sum terms ``(k, n)`` over the rows of each leaf, ``(n_nodes, k)``, whatever the order of the rows."""
     largest = np.abs(terms).max(axis=1)
     return _core.sums_of_limbs(_core.node_sums(terms, leaf, n_nodes, largest), largest)
 
