@@ -162,7 +162,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
         Returns
         -------
         float64 array (n, p + 1, K)
-            Features in order, and last the expectation over the training rows. They add up to `predict_proba`; a
+            Features in order, and last the probability with all features unknown. They add up to `predict_proba`; a
             feature's contributions to the classes add up to 0. Of two classes' score ``(n, p + 1)``.
 
         Raises

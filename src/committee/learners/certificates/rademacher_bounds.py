@@ -118,7 +118,7 @@ def for_quadboost(
             "estimate the complexity with a smaller one."
         )
     votes = _votes(model.committee_, named, target)
-    p = {"l2": 2.0, "linf": inf}.get(getattr(model, "penalty", None), 1.0) if p is None else p
+    p = {"l2": 2.0, "linf": inf}.get(str(getattr(model, "penalty", None)), 1.0) if p is None else p
     each = (delta - signs_delta) / len(votes)
     by_norm = [ensemble_norm(yF, alpha, complexity, each, p=p) for yF, alpha in votes]
     by_margin = [ensemble_margin(_normalised(yF, alpha), complexity, each) for yF, alpha in votes]

@@ -51,8 +51,8 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
         j = next(j for j, values in enumerate(table.values) if values is not None)
         raise ValueError(
             f"on='oob' has no rows that are new to the {type(ensemble).__name__}: the numbers that stand for the "
-            f"{table.n_levels[j]} categories of column {table.column(j)!r} were learned from all rows. Use held-out "
-            "rows instead, or leave out that column."
+            f"{table.n_levels[j]} categories of column {table.column(j)!r} were learned from all rows that it draws "
+            "from. Use held-out rows instead, as those of its reserve with on='validation', or leave out that column."
         )
     if isinstance(ensemble, TrainedEnsemble):
         return _mask_of_kept_voters(ensemble, n_voters, y, sample_weight)
