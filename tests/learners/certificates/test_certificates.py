@@ -254,7 +254,8 @@ def test_leaves_that_have_their_votes_from_rows_out_of_bag_are_refused():
     small = LeafReweighter(reserved, max_nodes=0.3, C=(10.0,)).fit(X, y)
     assert 1 - small.score(X[reserved.reserved_rows_], y[reserved.reserved_rows_]) < 0.25
     for model in (small, MarginReweighter(small, "doom").fit(X, y)):
-        with pytest.raises(ValueError, match="LeafReweighter with on='oob', whose leaves' votes were fitted to the training rows"):
+        refusal = "LeafReweighter with on='oob', whose leaves' votes were fitted to the training rows"
+        with pytest.raises(ValueError, match=refusal):
             certify(model, X, y, on="oob")
     others = LeafReweighter(reserved, max_nodes=0.3, on="validation").fit(*coins(400, 1))
     assert certify(others, X, y, on="oob")["test_set"].value > 0.5
