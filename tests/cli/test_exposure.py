@@ -87,7 +87,7 @@ def test_errors(claims, model, tmp_path):
         ),
         ("--exposure names 'year', which is not there; did you mean 'years'?", *POISSON[:-1], "year"),
         ("--exposure 'claims' is the target", *POISSON[:-1], "claims"),
-        ("in row 0; it must be a number above 0", *POISSON[:-1], "zone"),
+        ("in row 0 (from 0, not counting rows left out); it must be a number above 0", *POISSON[:-1], "zone"),
         (f"which --model tree does not take; {remedy}", "-m", "tree", "--exposure", "years", "--conformal", "0.1"),
         ("--exposure and --weight both name 'years'; name different columns", *POISSON, "--weight", "years"),
         ("--exposure 'year' is not a column; did you mean 'years'?", *POISSON[:-1], "year", *CHUNKS),

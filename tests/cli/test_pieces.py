@@ -189,7 +189,7 @@ def test_errors_of_predictions_in_pieces_leave_nothing(folder, frame, model):
     out.write_text("old", "utf-8")
     drop = ("--drop", "id,price", "-o", out)
     cases = [
-        ("lacks the column 'size', used by the model", folder / "csv", "--drop", "id,price,size"),
+        ("--drop names the column 'size', used by the model", folder / "csv", "--drop", "id,price,size"),
         ("there is no file", folder / "none-*", *drop),
         ("unknown ending", folder / "csv", "-o", folder / "out.xlsx"),
         ("is named for two files", folder / "csv", "--drop", "id,price", "-o", folder / "csv" / "part-0.csv"),

@@ -153,7 +153,7 @@ def test_the_target_is_told_where_one_column_is_not_known(files, tmp_path):
     frame.write_csv(tmp_path / "floats.csv")
     result = succeed("evaluate", files / "classes.st", tmp_path / "floats.csv")  # 1.0 is the class 1
     assert "note: target 'code': the only column that the model does not use" in result.stderr
-    assert "--target is missing: name the column of the labels: one of 'price', 'code'" in fail(
+    assert "--target is missing: name the column of the labels or numbers: one of 'price', 'code'" in fail(
         "evaluate", files / "classes.st", files / "new.csv"
     )
 

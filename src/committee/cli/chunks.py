@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from committee.cli.model_rows import check_columns
+from committee.cli.model_rows import check_columns, check_not_dropped
 from committee.cli.options import TableOptions
 from committee.cli.terminal import info, print_notes
 from committee.data.dates import day_month_order, parse_seconds, swap_day_month
@@ -322,6 +322,7 @@ def model_chunks(
     names = columns.names
     if names is None:
         return replace(pieces, source=CheckedFiles(pieces.source))
+    check_not_dropped(learner, table)
     unnamed = {*ids, *answers, *numbers}.difference(names)
     check_columns("the table", names, [name for name in pieces.columns or () if name not in unnamed])
     names = (*names, *numbers)

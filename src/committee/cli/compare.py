@@ -111,7 +111,7 @@ def compare(
     """Compare models on the same cross-validation folds, and test which differences are significant.
 
     Ctrl-C stops and reports the finished folds. The exit code is 1 if a model failed, or if time ran out before all
-    models had finished one fold.
+    models had finished one fold; 2 if it ran out before any fit had.
 
     Example: committee compare patients.csv --target outcome --report report.html
     """

@@ -156,7 +156,7 @@ def _damage_named(path: Path, library: str, damages: tuple[type[Exception], ...]
         yield
     except damages as error:
         missing = f": it has no {error}" if isinstance(error, KeyError) else ""
-        message = f"{path} is not a model of {library}, or is damaged, or of an unknown version{missing}"
+        message = f"{path} is not a model of {library}, or is damaged, or of an unknown version{missing}; save it anew"
         raise ValueError(message) from error
 
 
@@ -219,7 +219,7 @@ def _lightgbm_text(path: Path) -> Any:
 
     text = path.read_text("utf-8", errors="replace")
     if not text.startswith("tree\n"):
-        raise ValueError(f"{path} is not a model of LightGBM: its first line is not 'tree'")
+        raise ValueError(f"{path} is not a model of LightGBM: its first line is not 'tree'; write it by save_model")
     with _damage_named(path, "LightGBM"):
         return _boosted_committee(lightgbm_model(text, keep_names=True))
 
@@ -235,7 +235,8 @@ def _skops(path: Path) -> Any:
     with _damage_named(path, "skops", (BadZipFile, *_DAMAGES)):
         if unknown := sorted(set(get_untrusted_types(file=path)) - set(TRUSTED)):
             raise ValueError(
-                f"{path} holds types that skops does not trust: {', '.join(unknown)}; convert it in Python"
+                f"{path} holds types that skops does not trust: {', '.join(unknown)}; load it in Python, and use"
+                " Committee.from_estimator"
             )
         with notes_on_warnings():
             model = load(path, trusted=list(TRUSTED))

@@ -131,8 +131,8 @@ class FitOptions:
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Checkpoint file: the same command resumes from it after an interrupt. Removed when the fit is"
-            " complete."
+            help="Checkpoint file: the same command resumes from it after an interrupt. Removed when the model of a"
+            " complete fit is saved."
         ),
     ] = None
     row_digests: Annotated[
@@ -185,7 +185,7 @@ class FitOptions:
             )
         for option, name in self.columns.named.items():
             if conformal is not None and option != "--weight":
-                raise ValueError(f"{option} {name!r} does not go with --conformal, whose folds are at random")
+                raise ValueError(f"{option} {name!r} does not go with --conformal; leave one of them out")
         if conformal is not None and self.checkpoint is not None:
             raise ValueError("--checkpoint does not store the fits of --conformal; leave one of them out")
         if self.effort is not None:
@@ -323,7 +323,10 @@ def _learner(options: FitOptions, *, numbers: bool, in_chunks: bool) -> Any:
     for option, value in of_committee.items():
         if value is not None:
             if name != "committee":
-                raise ValueError(f"--{option.replace('_', '-')} is for the committee; leave out this or --model {name}")
+                also = " and for CSV, TSV and Parquet files" if option == "memory_limit" else ""
+                raise ValueError(
+                    f"--{option.replace('_', '-')} is for the committee{also}; leave out this or --model {name}"
+                )
             learner.set_params(**{option: value})
     return learner
 
@@ -331,16 +334,17 @@ def _learner(options: FitOptions, *, numbers: bool, in_chunks: bool) -> Any:
 def _fitted(learner: Any, rows: TrainingTable, options: FitOptions, checkpoint: Path | None) -> Any:
     from committee.cli.fit_folds import FOLDS, check_folds, committee_folds
 
-    conformal, given = options.conformal, rows.values.of_fit
+    conformal = options.conformal
+    given = rows.values.of_fit | ({} if checkpoint is None else {"checkpoint": str(checkpoint)})
     if conformal is None and options.model_name == "committee":
         with committee_folds(learner, options.columns, rows, of_classes=hasattr(learner, "predict_proba")):
-            return learner.fit(rows.X, rows.y, checkpoint=checkpoint, **given)
+            return learner.fit(rows.X, rows.y, **given)
     folds = FOLDS if options.folds is None else options.folds
     check_folds(options.columns, rows, folds, of_classes=hasattr(learner, "predict_proba"))
     if conformal is None:
         if rows.values.groups is not None and getattr(learner, "early_stopping", False):
             given |= {"groups": rows.values.groups.to_list()}
-        return learner.fit(rows.X, rows.y, checkpoint=checkpoint, **rows.offset, **given)
+        return learner.fit(rows.X, rows.y, **rows.offset, **given)
     import numpy as np
 
     from committee import ConformalClassifier, ConformalRegressor
@@ -367,7 +371,7 @@ def _note_on_dates(rows: TrainingTable) -> list[str]:
     dates = [name for name, form in rows.forms.items() if kind_of_format(form) == "date"]
     if rows.files is None or not dates:
         return []
-    named, why = quoted(dates, 4), "as the table is read in chunks; give one file, without --memory-limit"
+    named, why = quoted(dates, 4), "as the table is read in chunks; give one file, without --memory-limit and --scratch"
     return [f"month, weekday and hour of {named} are not added, {why}"]
 
 
@@ -395,8 +399,6 @@ def describe_fit(learner: Any, options: FitOptions, table: TrainingTable, second
 
     model, folds = options.model_name, FOLDS if options.folds is None else options.folds
     vote, members = learner.committee_, has_members(learner)
-    if folds or members:
-        print_notes(map(with_options, dates_note(options.columns, table)))
     found: Estimate | None = None
     if members:
         info(estimate(learner, table.y, table.values.weights))
@@ -407,6 +409,8 @@ def describe_fit(learner: Any, options: FitOptions, table: TrainingTable, second
         info(f"{NOT_KNOWN}, as {_too_few(learner, table.y, folds)}")
     else:
         found = _cross_validated(learner, table, folds, options)
+    if found is not None:
+        print_notes(map(with_options, dates_note(options.columns, table)))
     held_out = len(getattr(learner, "reserved_rows_", ()))
     reserve = f"; {pluralize(held_out, 'row')} held out" if held_out else ""
     voters = pluralize(vote.n_voters, "fit" if members else "voter")
@@ -461,10 +465,12 @@ def _cross_validated(learner: Any, table: TrainingTable, folds: int, options: Fi
 def _too_few(learner: Any, y: NDArray[Any], folds: int) -> str:
     import numpy as np
 
+    from committee.report.evaluation import LEAST_ROWS
+
     counts = np.unique(y, return_counts=True)[1]
     if hasattr(learner, "classes_") and len(counts) == 1:
         return "there is only one row" if len(y) == 1 else "all rows are of one class"
-    if hasattr(learner, "classes_") and len(y) >= 2 * folds:
+    if hasattr(learner, "classes_") and len(y) >= max(LEAST_ROWS, folds):
         return f"no class has {folds} rows for {folds} folds"
     return f"{pluralize(len(y), 'row')} {'is' if len(y) == 1 else 'are'} too few for {folds} folds"
 

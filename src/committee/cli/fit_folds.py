@@ -55,7 +55,10 @@ def committee_folds(learner: Any, columns: RowColumns, rows: TrainingTable, *, o
     n = FOLDS if learner.cv is None else learner.cv
     if not isinstance(n, int):
         raise ValueError(f"-p cv={n!r} must be a number of folds, with --group or --time")
-    splits = check_folds(columns, rows, n, of_classes=of_classes)
+    try:
+        splits = check_folds(columns, rows, n, of_classes=of_classes)
+    except ValueError as error:
+        raise ValueError(str(error).replace("folds=", "-p cv=")) from error
     if of_classes:
         _check_classes(splits, rows, columns)
     learner.set_params(cv=splits)
@@ -70,5 +73,6 @@ def _check_classes(splits: list[Split], rows: TrainingTable, columns: RowColumns
         if len(absent := np.setdiff1d(rows.y, rows.y[train])):
             raise ValueError(
                 f"fold {k + 1} by {columns.group or columns.time!r} has no training row of class {str(absent[0])!r},"
-                " and every member needs all classes; use fewer folds by -p cv=NUMBER, or leave out rows of this class"
+                f" and every member needs all classes; use {'fewer' if columns.time else 'more'} folds by -p cv=NUMBER,"
+                " or leave out rows of this class"
             )

@@ -108,7 +108,7 @@ def _only_unused(used: set[str], columns: list[str], weight: str | None) -> str:
     unused = [name for name in columns if name not in used and name != weight] if used else []
     if len(unused) != 1:
         among = f": one of {quoted(unused)}" if unused else ""
-        raise ValueError(f"--target is missing: name the column of the labels{among}")
+        raise ValueError(f"--target is missing: name the column of the labels or numbers{among}")
     note(f"target {unused[0]!r}: the only column that the model does not use")
     return unused[0]
 
@@ -127,7 +127,7 @@ def match_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArra
     if unknown.all():
         raise ValueError(f"target {target!r} holds {others}; {known}; name another target, or another model")
     if classes.dtype.kind != "U" and values.dtype.kind != classes.dtype.kind:
-        raise ValueError(f"target {target!r} holds {others}, which are not numbers, and {known}; drop these rows")
+        raise ValueError(f"target {target!r} holds {others}; {known}; drop these rows")
     n = int(unknown[place].sum())
     verb = "counts" if n == 1 else "count"
     note(f"target {target!r}: {pluralize(n, 'row')} of {others}, unknown to the model, {verb} as wrong")

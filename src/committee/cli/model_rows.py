@@ -33,6 +33,14 @@ def check_columns(data: str, used: Sequence[str], names: Sequence[str]) -> None:
         note(f"the model does not use the {_columns(extra)}")
 
 
+def check_not_dropped(learner: Any, table: TableOptions) -> None:
+    used = set(LearnedColumns.of_model(learner).used)
+    if dropped := [name for name in table.dropped if name in used]:
+        raise ValueError(
+            f"--drop names the {_columns(dropped)}, used by the model; leave {_them(dropped)} out of --drop"
+        )
+
+
 def _columns(names: Sequence[str]) -> str:
     return f"{'column' if len(names) == 1 else 'columns'} {quoted(names)}"
 
@@ -64,6 +72,7 @@ def read_for_model(
     """Read a file in the column formats of a model. Columns `ids` are unchanged, columns `answers` become numbers."""
     from committee.cli.training_table import PrintingReader
 
+    check_not_dropped(learner, table)
     reader = PrintingReader.of_model(learner, **table.reader_settings)
     frame = reader.rows(data, ids=ids, answers=answers, drop=table.dropped, rows_needed=rows_needed)
     return _with_model_names(learner, frame)

@@ -43,8 +43,8 @@ class PruneOptions:
         str | None,
         typer.Option(
             metavar="SHARE|NUMBER",
-            help="Nodes to keep: a share such as 0.05, or a number such as 500. Default: 0.1,"
-            f" or {BLEND_SHARE} of a committee of ensembles.",
+            help="Nodes to keep: a share such as 0.05, or a number such as 500. Default: 0.1; with --max-loss a third,"
+            f" with --max-voters all; of a committee of ensembles {BLEND_SHARE}.",
         ),
     ] = None
     max_voters: Annotated[int | None, typer.Option(help="Voters to keep, with --level voter.")] = None
@@ -139,8 +139,8 @@ def prune(
             before, on = load_learner(source), options.on
             if data is not None and fitted_exposure(before, None) is not None:
                 raise ValueError(
-                    f"{source} was fitted with --exposure, which pruning by rows does not take; fit a smaller model"
-                    " instead, such as by -p n_estimators=50"
+                    f"{source} was fitted with --exposure, which pruning by rows does not take; fit a smaller model,"
+                    " such as by -p n_estimators=50; or, of a committee of ensembles, leave out DATA"
                 )
             rows = None if data is None else read_labelled_rows(before, data, target, table, weight=options.weight)
             if options.weight is not None and rows is None and options.test is None:
@@ -215,9 +215,8 @@ def _pruned(model: Any, rows: LabelledRows | None, name: str, options: PruneOpti
     with notes_on_warnings():
         if isinstance(model, Blend) and (options.level != "voter" or rows is None or not hasattr(model, "classes_")):
             if any(limits[option] is not None for option in ("max_voters", "min_gain", "max_loss")):
-                raise ValueError(
-                    f"{name} holds a committee of ensembles; give --max-nodes alone, or --level voter with DATA"
-                )
+                also = ", or --level voter with DATA" if hasattr(model, "classes_") else ""
+                raise ValueError(f"{name} holds a committee of ensembles; give --max-nodes alone{also}")
             if rows is not None:
                 note("a committee of ensembles is pruned without rows: each member keeps a share of its fits or trees")
             return model.prune(BLEND_SHARE if limits["max_nodes"] is None else limits["max_nodes"])

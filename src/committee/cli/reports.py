@@ -270,7 +270,9 @@ def _class(learner: Any, label: str | None) -> Any:
 
 def _quantile(learner: Any, quantile: float) -> float:
     from committee.report.figures import quantile_levels
+    from committee.report.prediction_sets import model_inside
 
+    learner = model_inside(learner)
     levels = () if hasattr(learner, "classes_") else quantile_levels(learner, learner.committee_.voters.n_outputs)
     if len(levels) < 2:
         raise ValueError(

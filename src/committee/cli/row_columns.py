@@ -118,8 +118,8 @@ def take_row_columns(
         if (missing := int(frame[name].null_count())) and option != "--weight":
             row = int(frame[name].is_null().arg_max() or 0)
             raise ValueError(
-                f"{option} {name!r} is missing in {pluralize(missing, 'row')}, first in row {row:,}; fill it in, or"
-                " drop these rows"
+                f"{option} {name!r} is missing in {pluralize(missing, 'row')}, first in row {row:,} (from 0, not"
+                " counting rows left out); fill it in, or drop these rows"
             )
     time = None if columns.time is None else frame[columns.time]
     if time is not None and not (time.dtype.is_numeric() or time.dtype.is_temporal()):
@@ -145,7 +145,7 @@ def numbers_of(column: pl.Series, what: str, *, positive: bool) -> F64:
     if not sound.all():
         row = int((~sound).arg_max() or 0)
         raise ValueError(
-            f"{what} {column.name!r} is {column[row]!r} in row {row:,}; it must be a number {least} in every row."
-            " Correct it, or leave the row out"
+            f"{what} {column.name!r} is {column[row]!r} in row {row:,} (from 0, not counting rows left out); it must be"
+            f" a number {least} in every row. Correct it, or leave the row out"
         )
     return numbers.to_numpy()

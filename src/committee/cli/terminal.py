@@ -34,7 +34,7 @@ OPTIONS = {
     for name in (
         *("delta", "effort", "folds", "level", "max_loss", "max_nodes", "max_size", "max_voters", "metric"),
         *("min_gain", "objective", "on", "quantile", "repeats", "scratch", "task", "threshold", "time"),
-        *("memory_limit", "time_limit"),
+        *("checkpoint", "memory_limit", "time_limit"),
     )
 } | {"categorical_features": "--categorical"}
 """Parameters of the library that have an option of their own; others are set by ``-p``."""

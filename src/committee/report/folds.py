@@ -96,9 +96,10 @@ class Folds:
             return stratified_folds(codes, self.folds, self.repeats, self.seed)
         for k, (train, test) in enumerate(found):
             if of_classes and len(np.unique(codes[train])) < 2:
+                other, name = ("more", self.group_name) if self.time is None else ("fewer", self.time_name)
                 raise ValueError(
-                    f"the training rows of fold {k + 1} {self.words} are of one class; use fewer folds than"
-                    f" folds={self.folds}, or leave {self.time_name if self.groups is None else self.group_name} out"
+                    f"the training rows of fold {k + 1} {self.words} are of one class; use {other} folds than"
+                    f" folds={self.folds}, or leave out {name!r}"
                 )
             if not len(test):
                 raise ValueError(f"fold {k + 1} {self.words} has no rows; use fewer folds than folds={self.folds}")
@@ -140,7 +141,8 @@ def time_splits(time: F64, folds: int, name: str = "time") -> list[Split]:
             return [(order[:cut], order[cut:end]) for cut, end in zip(cuts, ends, strict=True)]
         if len(cuts) == n:
             times = pluralize(len(starts) + 1, "different value")
-            raise ValueError(f"{name} has {times}, too few for folds={folds} in their order; use folds={n}")
+            remedy = f"use folds={n}" if n > 1 else "leave it out"
+            raise ValueError(f"{name} has {times}, too few for folds={folds} in their order; {remedy}")
     raise ValueError(f"{name} is the same in all rows, and gives no order of folds; leave it out")
 
 
