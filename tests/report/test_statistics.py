@@ -166,7 +166,7 @@ def test_signs_are_sums_of_binomial_coefficients(pairs):
         (lambda: holm([[0.1]]), "pvalues"),
         (lambda: average_ranks([0.1, 0.2]), "shape"),
         (lambda: average_ranks([[0.1, np.nan]]), "finite"),
-        (lambda: chance_of_being_better([-1], [0]), "a_only must hold finite counts of at least 0; got -1.0 as"),
+        (lambda: chance_of_being_better([-1], [0]), "a_only must hold finite counts of at least 0; got -1.0"),
         (lambda: chance_of_being_better([1], [np.nan]), "b_only must hold finite counts"),
         (lambda: chance_of_being_better([[1]], [[0]]), r"a_only must be one-dimensional.*\(1, 1\)"),
         (lambda: chance_of_being_better([1, 2], [1]), "a_only has 2 tables but b_only has 1"),

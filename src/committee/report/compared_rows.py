@@ -41,7 +41,7 @@ class Labels:
         classes, codes = np.unique(values, return_inverse=True)
         if classes.size < 2:
             n = pluralize(classes.size, "class", "classes")
-            raise ValueError(f"column {name!r} has {n}; a comparison needs at least two")
+            raise ValueError(f"column {name!r} has {n}; a comparison needs at least two: name another target")
         if values.dtype.kind in "iuf" and classes.size > MOST_NUMERIC_CLASSES:
             raise ValueError(
                 f"column {name!r} is numeric with {classes.size} distinct values, too many for classes (at most"
@@ -81,12 +81,12 @@ class Numbers(Labels):
     @classmethod
     def _of(cls, values: NDArray[Any], name: str) -> Numbers:
         if values.dtype.kind not in "biuf":
-            raise ValueError(f"column {name!r} holds text, which cannot be predicted as numbers; predict classes")
+            raise ValueError(f"column {name!r} does not hold numbers; give task='classes', or name another target")
         numbers = values.astype(np.float64)
         if not np.isfinite(numbers).all():
             raise ValueError(f"column {name!r} holds infinite numbers; drop those rows first")
         if np.ptp(numbers) == 0.0:
-            raise ValueError(f"column {name!r} holds {numbers[0]:g} in all rows; there is nothing to predict")
+            raise ValueError(f"column {name!r} holds {numbers[0]:g} in all rows; name another target")
         return cls(np.empty(0), np.zeros(numbers.size, dtype=np.intp), name, numbers)
 
     def check_folds(self, folds: int) -> list[str]:
@@ -139,7 +139,9 @@ class Table:
 
     def __post_init__(self) -> None:
         if len(self.frame) != self.labels.codes.size:
-            raise ValueError(f"the table has {len(self.frame)} rows but there are {self.labels.codes.size} labels")
+            raise ValueError(
+                f"the table has {len(self.frame)} rows but there are {self.labels.codes.size} labels; give one for each"
+            )
 
     def rows(self, rows: Rows) -> Any:
         return rows_of(self.frame, rows)

@@ -58,7 +58,7 @@ class RowExplanation:
         """
         check_explained(estimator)
         if is_sparse(X):
-            raise TypeError("X is sparse, and values of one row are explained; pass X[[row]].toarray()")
+            raise TypeError("X is sparse, and values of one row are explained; pass X[[row]].toarray() and row=0")
         table, rows = estimator.table_, estimator.validate_rows(X)
         encoded = table.source.encode(rows)
         row = place("row", row, len(encoded))

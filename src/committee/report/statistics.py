@@ -111,7 +111,7 @@ def average_ranks(scores: ArrayLike, *, higher_is_better: bool = True) -> F64:
     """
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] == 0:
-        raise ValueError(f"scores must have shape (n_folds, n_models), not {table.shape}")
+        raise ValueError(f"scores must have shape (n_folds, n_models), n_folds > 0; got {table.shape}")
     if not np.isfinite(table).all():
         raise ValueError("scores must be finite; leave out the models that failed")
     signed = -table if higher_is_better else table
@@ -136,8 +136,8 @@ def chance_of_being_better(a_only: ArrayLike, b_only: ArrayLike) -> F64:
     for name, count in zip(("a_only", "b_only"), counts, strict=True):
         if count.ndim != 1:
             raise ValueError(f"{name} must be one-dimensional, a count per table; got shape {count.shape}")
-        if not (np.isfinite(count) & (count >= 0.0)).all():
-            raise ValueError(f"{name} must hold finite counts of at least 0; got {float(count.min())} as the least")
+        if len(odd := count[~(np.isfinite(count) & (count >= 0.0))]):
+            raise ValueError(f"{name} must hold finite counts of at least 0; got {odd[0]}")
     if counts[0].size != counts[1].size:
         raise ValueError(f"a_only has {counts[0].size} tables but b_only has {counts[1].size}; give both for each")
     # P(q > 1/2) = P(1 - q < 1/2), which is accurate when it is small

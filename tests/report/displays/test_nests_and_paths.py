@@ -334,7 +334,10 @@ TWO = [1.0, 0.5]
             lambda path: QuadBoostPathDisplay.from_path(path, cancer()[0], np.full(569, "ill")),
             "y holds 'ill', which is not a class of the path",
         ),
-        (lambda path: QuadBoostPathDisplay.from_path(path, axes=Figure().subplots()), "axes has 1 axes; there are 2"),
+        (
+            lambda path: QuadBoostPathDisplay.from_path(path, axes=Figure().subplots()),
+            "axes has 1 axes; give one for each of the 2 panels",
+        ),
     ],
 )
 def test_invalid_arguments_are_refused(path, make, message):
@@ -466,7 +469,9 @@ def test_a_path_of_the_same_strengths_goes_above_and_axes_may_be_given(model):
     assert [ax.get_ylabel() for ax in display.axes_] == ["weight", "error"]
     dashed = [line.get_xdata()[0] for ax in display.axes_ for line in ax.lines if line.get_linestyle() == "--"]
     assert dashed == [model.alpha_, model.alpha_]
-    with pytest.raises(ValueError, match="path has other strengths than the model; make it by quadboost_path"):
+    with pytest.raises(
+        ValueError, match="path has another penalty or other strengths than the model; make it by quadboost_path"
+    ):
         QuadBoostPathDisplay.from_cv(model, quadboost_path(X, y, n_alphas=3))
     axes = Figure().subplots(2, 1)
     display = QuadBoostPathDisplay.from_path(path, max_voters=10, axes=axes)

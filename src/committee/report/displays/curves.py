@@ -416,8 +416,8 @@ class PruningPathDisplay(Display):
         of_voters: Any = getattr(estimator, "pruning_path_", None)
         if path is None and of_voters is None:
             raise ValueError(
-                f"{type(estimator).__name__} has no path_ to draw; give a fitted LeafReweighter that was not "
-                "loaded from a file or unpickled."
+                f"{type(estimator).__name__} has no path_ to draw; give a fitted LeafReweighter, or a result of "
+                "committee.prune with max_loss, that was not loaded from a file or unpickled."
             )
         steps = (of_voters if path is None else path).steps
         lost = [step.lost for step in steps]

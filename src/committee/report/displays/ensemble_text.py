@@ -330,7 +330,7 @@ class RowPath:
     @classmethod
     def of(cls, ensemble: EnsembleText, estimator: Any, X: Any, row: int) -> RowPath:
         if is_sparse(X):
-            raise TypeError("X is sparse, and a picture is of the values of one row; pass X[[row]].toarray()")
+            raise TypeError("X is sparse, and a picture is of the values of one row; pass X[[row]].toarray() and row=0")
         encoded = _encoded(ensemble, estimator, X)
         row = place("row", row, len(encoded))
         one = open_frame(X)[row : row + 1].to_native() if is_frame(X) else np.asarray(X)[[row]]

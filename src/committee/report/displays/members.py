@@ -120,7 +120,7 @@ class MemberVotesDisplay(Display):
         self.answers: MemberAnswers = answers
         self.rows = answers.most_disputed(max_rows)
         if not len(self.rows):
-            raise ValueError("the members agree on every row, so that there is nothing to draw")
+            raise ValueError("the members agree on every row; give other rows, or a committee of several members")
 
     @classmethod
     def from_estimator(

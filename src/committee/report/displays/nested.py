@@ -48,8 +48,8 @@ def nested_score(estimator: Any, for_class: Any = None) -> tuple[slice, str]:
     graph = getattr(estimator, "graph_", None)
     if graph is None:
         raise ValueError(
-            f"{type(estimator).__name__} has no graph of probabilistic voters; give a fitted "
-            "ProbabilisticAdaBoostClassifier, BoostingTreeClassifier or MatryoshkaClassifier."
+            f"{type(estimator).__name__} has no graph of probabilistic voters; give a "
+            "ProbabilisticAdaBoostClassifier, BoostingTreeClassifier or MatryoshkaClassifier fitted on several classes."
         )
     classes = estimator.classes_.tolist()
     scored = classes[1:] if len(classes) == 2 else classes

@@ -104,7 +104,11 @@ class PartialDependenceDisplay(PanelsDisplay):
             raise ValueError(f"kind='individual' draws one output, and there are {len(outputs)}; choose one by target")
         for each in effects:
             if isinstance(each, PairEffect) and (len(outputs) > 1 or kind == "individual"):
-                reason = "one output; choose one by target" if len(outputs) > 1 else "no lines of single rows"
+                reason = (
+                    "one output; choose one by target"
+                    if len(outputs) > 1
+                    else "no lines of single rows; choose kind='average'"
+                )
                 raise ValueError(f"the map of {each.column} has {reason}")
         self.effects: list[Effect | PairEffect] = list(effects)
         self.outputs: list[tuple[int, str]] = list(outputs)
@@ -179,7 +183,8 @@ class PartialDependenceDisplay(PanelsDisplay):
             schema, shown = found.model.table_.source, {each.column for each in drawn}
             names = {" and ".join(map(schema.column, one if isinstance(one, tuple) else (one,))) for one in wanted}
             raise ValueError(
-                f"columns of one value in X have no curve: {', '.join(sorted(names - shown))}; leave them out"
+                f"columns of one value in X have no curve: {', '.join(sorted(names - shown))}; leave them out, or give"
+                " rows with several values"
             )
         return cls(drawn, outputs, of_classes=found.of_classes, kind=kind, centered=centered).plot(ax)
 
@@ -309,7 +314,7 @@ def _output(found: Explanation, target: Any) -> tuple[int, str]:
         return levels.index(target), f"quantile {target:g}"
     n = found.n_outputs
     if not (is_whole(target) and 0 <= target < n):
-        raise ValueError(f"target={target!r} is out of range; the model predicts {n} numbers, from 0 to {n - 1}")
+        raise ValueError(f"target={target!r} is out of range; the model predicts {n} numbers, target 0 to {n - 1}")
     return int(target), f"target {target}" if n > 1 else ""
 
 

@@ -191,8 +191,8 @@ class QuadBoostPathDisplay:
         if path is not None:
             if path.penalty != model.penalty or not np.array_equal(path.alphas, model.alphas_):
                 raise ValueError(
-                    "path has other strengths than the model; make it by quadboost_path(X, y, penalty=model.penalty, "
-                    "alphas=model.alphas_)"
+                    "path has another penalty or other strengths than the model; make it by quadboost_path(X, y, "
+                    "penalty=model.penalty, alphas=model.alphas_)"
                 )
             weights, columns = path.weights, _columns(path)
         t = 0 if model.rounds_ is None else int(np.flatnonzero(model.rounds_ == model.n_estimators_)[0])
@@ -229,7 +229,7 @@ class QuadBoostPathDisplay:
         else:
             drawn_on = np.asarray(axes, dtype=object).ravel().tolist()
         if len(drawn_on) != len(panels):
-            raise ValueError(f"axes has {len(drawn_on)} axes; there are {len(panels)} panels to draw")
+            raise ValueError(f"axes has {len(drawn_on)} axes; give one for each of the {len(panels)} panels")
         self.axes_ = drawn_on
         for ax, draw in zip(drawn_on, panels, strict=True):
             self.figure_ = open_axes(ax)

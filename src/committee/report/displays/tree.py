@@ -96,7 +96,8 @@ class TreeDisplay(Display):
         later = (child > np.flatnonzero(~ends)[:, None]).all() and (self.children[ends] == -1).all()
         if not later or sorted(child.ravel().tolist()) != list(range(1, N)):
             raise ValueError(
-                "children do not make a tree: each node but the first must follow exactly one node before it"
+                "children do not make a tree: each node but the first must follow exactly one node before it, and "
+                "leaves have the children -1, -1"
             )
         check_most("max_leaves", max_leaves, none="all")
         self._n_leaves = self._count_leaves()
