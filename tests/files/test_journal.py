@@ -58,7 +58,7 @@ def test_a_journal_cut_short_in_its_first_line_begins_anew(path, start):
 def test_cells_of_another_run_are_not_mixed(path):
     write(path, {"fold": 0}, run={"seed": 0, "depth": 6})
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"another run, with depth=6 instead of None; name another file, or remove"):
+    with pytest.raises(ValueError, match=r"another run, with depth 6 instead of None; name another file, or remove"):
         Journal(path, {"seed": 0})
     assert path.read_bytes() == before
 

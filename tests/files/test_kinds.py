@@ -85,7 +85,7 @@ MALICIOUS: list[tuple[Change, str]] = [
     (swap("weights", lambda w: w.astype(np.float32)), "weights are not 2 finite float64 numbers"),
     (swap("voters.left", lambda a: a.astype(np.int64)), "left is int64; it must be an array of int32"),
     (swap("voters.left", lambda a: a[:-1]), "left is for"),
-    (swap("voters.threshold", lambda a: a[:, None]), "threshold must be a C-contiguous vector"),
+    (swap("voters.threshold", lambda a: a[:, None]), "threshold must be an aligned, C-contiguous vector"),
     (swap("voters.offset", lambda a: a[:0]), "offset must have one more element"),
     (swap("voters.offset", lambda a: a[:1]), "offset ends at"),
     (lose("voters.left"), "array 'voters.left' is absent"),

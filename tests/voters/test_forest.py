@@ -232,8 +232,8 @@ def test_no_trees_no_votes():
         ({"gain": np.zeros(7)}, "gain is for 7 nodes; feature is for 8"),
         ({"category_offset": np.zeros(8, np.int64)}, "category_offset is for 7 nodes"),
         ({"offset": np.zeros(0, np.int64)}, "offset must have one more element"),
-        ({"weight": np.ones(16)[::2]}, "weight must be a C-contiguous vector"),
-        ({"label": None, "value": np.ones(8)}, "value must be a C-contiguous matrix"),
+        ({"weight": np.ones(16)[::2]}, "weight must be an aligned, C-contiguous vector"),
+        ({"label": None, "value": np.ones(8)}, "value must be an aligned, C-contiguous matrix"),
     ],
 )
 def test_wrong_sizes_and_types_are_refused_at_once(changes, message):
@@ -261,7 +261,7 @@ BROKEN = [
     (changed("offset", 2, 2**63 - 1), "offset ends at"),
     (changed("category_offset", 8, 2), "category_offset ends at 2"),
     (changed("category_offset", 3, 5), "category_offset goes from 5 to 1"),
-    (changed("category_offset", 2, 1), "it must rise"),
+    (changed("category_offset", 2, 1), "it must not fall"),
     ({"category_offset": np.array([0, 0, 0, 0, 0, 1, 1, 1, 1])}, "a leaf has category bits"),
     (changed("feature", 0, 2), "feature is not within -1 and 1 .found 2. at node 0 of tree 0"),
     (changed("feature", 0, -2), "feature is not within"),

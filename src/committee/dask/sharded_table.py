@@ -99,7 +99,10 @@ def _look(
     piece, look = Piece(X, f"partition {number}"), TableSummary(categorical_features, max_bins)
     with piece.named_in_errors():
         if len(piece) != n:
-            raise ValueError(f"it has {len(piece)} rows, but y has {n} in this partition; partition both alike")
+            raise ValueError(
+                f"it has {len(piece)} rows, and had {n} before, or by its chunks; give an X that is the same whenever"
+                " it is computed, such as X.persist()"
+            )
         if n:
             look.add(piece.X, first, keep)
     return look

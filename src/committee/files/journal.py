@@ -117,7 +117,7 @@ class Journal:
         if other:
             name = other[0]
             raise ValueError(
-                f"{self.path} holds the results of another run, with {name}={found.get(name)!r} instead of"
+                f"{self.path} holds the results of another run, with {name} {found.get(name)!r} instead of"
                 f" {here.get(name)!r}; {self._elsewhere}, or remove that file to begin anew"
             )
 

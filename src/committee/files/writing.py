@@ -156,10 +156,10 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=parent))
     except OSError as error:
         where = str(parent or tempfile.gettempdir())
+        remedy = "by TMPDIR" if parent is None else "by scan(..., scratch=...), or by --scratch"
         raise OSError(
             error.errno,
-            f"no scratch folder can be made here ({error.strerror}); choose another by scan(..., scratch=...), or by"
-            " --scratch",
+            f"no scratch folder can be made here ({error.strerror}); choose another {remedy}",
             where,
         ) from error
     try:

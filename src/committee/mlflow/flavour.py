@@ -190,7 +190,8 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
     folder = Path(download_artifacts(artifact_uri=model_uri, dst_path=dst_path))
     flavours = Model.load(str(folder)).flavors
     if NAME not in flavours:
-        raise ValueError(f"{model_uri} has the flavours {', '.join(sorted(flavours))}; none is {NAME!r}.")
+        known = ", ".join(sorted(flavours))
+        raise ValueError(f"{model_uri} has the flavours {known}; none is {NAME!r}. Use mlflow.pyfunc.load_model.")
     return load(folder / flavours[NAME]["data"])
 
 

@@ -133,7 +133,9 @@ class WeightedVotes(Storable, ABC):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of each feature in the weighted split gain, ``(p,)``; only for native trees."""
         if not _are_native_trees(self.voters):
-            raise AttributeError("feature_importances_ needs voters that are native trees (a Forest or Rounds).")
+            raise AttributeError(
+                "feature_importances_ needs voters that are native trees (a Forest, Rounds or LinearLeaves)."
+            )
         importances: NDArray[np.float64] = cast("Any", self.voters).feature_importances(self.weights)
         return importances
 

@@ -320,7 +320,7 @@ def _frozen(name: str, array: NDArray[Any], dtype: type[np.generic]) -> NDArray[
         raise ValueError(f"{name} is {found}; it must be an array of {np.dtype(dtype)}.")
     if array.ndim != (2 if name == "value" else 1) or not array.flags.c_contiguous or not array.flags.aligned:
         wanted = "matrix" if name == "value" else "vector"
-        raise ValueError(f"{name} must be a C-contiguous {wanted}; its shape is {array.shape}.")
+        raise ValueError(f"{name} must be an aligned, C-contiguous {wanted}; its shape is {array.shape}.")
     view = array.view()
     view.flags.writeable = False
     return view
@@ -333,7 +333,9 @@ def check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -
     wrong = extents[1:] < extents[:-1] if least == 0 else extents[1:] <= extents[:-1]
     if wrong.any():
         at = int(np.argmax(wrong))
-        raise ValueError(f"{name} goes from {extents[at]} to {extents[at + 1]} at {at}; it must rise.")
+        raise ValueError(
+            f"{name} goes from {extents[at]} to {extents[at + 1]} at {at}; it must {'rise' if least else 'not fall'}."
+        )
     if extents[-1] != end:
         raise ValueError(f"{name} ends at {extents[-1]}; it must end at {end}.")
 

@@ -39,7 +39,7 @@ class MemberTrees:
         if isinstance(voters, ModelForest) and not isinstance(voters, LinearScores):
             per_voter = voters.trees_per_voter
             return cls(voters.forest, np.repeat(weights, per_voter), per_voter)
-        remedy = "Leave the parameter voter at its default, or call this on the members themselves."
+        remedy = "Take a forest or a booster of this library's trees, or call this on members that are such."
         if type(voters).__name__ == "MemberCommittees":
             remedy = "Call this on one member, such as model.member(model.member_names_[0])."
         raise TypeError(f"{asked} needs voters that are native trees; these are {type(voters).__name__}. {remedy}")

@@ -40,7 +40,7 @@ def test_finished_cells_are_not_run_again(rebuilt, folder, tmp_path):
     assert again == grids
     margins = rebuild(folder, tmp_path, quick=True, parts=["margins"], progress=lambda *step: seen.append(step))
     assert margins == grids[:1] and len(seen) == 1
-    with pytest.raises(ValueError, match="with seed=0 instead of 1"):
+    with pytest.raises(ValueError, match="with seed 0 instead of 1"):
         rebuild(folder, tmp_path, quick=True, seed=1)
 
 

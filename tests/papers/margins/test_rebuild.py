@@ -65,7 +65,7 @@ def test_other_ensembles_and_objectives(folder, tmp_path):
     assert found["UWS"]["voters"] == 8 and found["UWS"]["full_trees"] == 1.0
     targets = [found[name]["mean"] for name in (SM2_SIMPLEX, *(v for v in VARIANTS if "target" in v))]
     assert targets == sorted(targets) and targets[0] < targets[-1], "a larger target, a larger mean"
-    with pytest.raises(ValueError, match="depth=1 instead of 0"):
+    with pytest.raises(ValueError, match="depth 1 instead of 0"):
         rebuild(folder, tmp_path / "stumps", depth=0, variants=True, **options)
     rebuild(folder, tmp_path / "deep", depth=0, **options)
     assert set(pl.read_csv(tmp_path / "deep" / "splits.csv")["full_trees"]) == {None}
@@ -73,7 +73,7 @@ def test_other_ensembles_and_objectives(folder, tmp_path):
 
 def test_cells_of_other_seeds_or_rows_are_refused(folder, tmp_path):
     rebuild(folder, tmp_path / "out", tables=["ionosphere"], repeats=1, depth_splits=0)
-    with pytest.raises(ValueError, match="seed=0 instead of 1"):
+    with pytest.raises(ValueError, match="seed 0 instead of 1"):
         rebuild(folder, tmp_path / "out", tables=["ionosphere"], repeats=1, seed=1)
     assert_other_rows_are_refused(rebuild, folder, tmp_path, "ionosphere")
 

@@ -48,7 +48,7 @@ def test_growth_alone(folder, tmp_path):
 def test_other_runs_and_tables_are_refused(folder, tmp_path):
     options = {"tables": ["sonar"], "repeats": 1, "quick": True}
     rebuild(folder, tmp_path / "out", **options)
-    with pytest.raises(ValueError, match="seed=0 instead of 1"):
+    with pytest.raises(ValueError, match="seed 0 instead of 1"):
         rebuild(folder, tmp_path / "out", **options, seed=1)
     assert_other_rows_are_refused(rebuild, folder, tmp_path, "sonar", quick=True)
 

@@ -85,8 +85,8 @@ def test_an_interrupted_run_goes_on(stand_ins, folder, tmp_path):
 def test_cells_of_other_seeds_grids_or_rows_are_refused(stand_ins, folder, tmp_path):
     rebuild(folder, tmp_path / "out", tables=["wine"], repeats=1)
     for options, message in (
-        ({"seed": 1}, "seed=0 instead of 1"),
-        ({"max_rounds": 9}, "max_rounds=1000000 instead of 9"),
+        ({"seed": 1}, "seed 0 instead of 1"),
+        ({"max_rounds": 9}, "max_rounds 1000000 instead of 9"),
     ):
         with pytest.raises(ValueError, match=message):
             rebuild(folder, tmp_path / "out", tables=["wine"], repeats=1, **options)

@@ -120,10 +120,10 @@ def test_processes_change_nothing(quick, folder, tmp_path):
 
 def test_cells_of_other_rows_settings_or_seeds_are_refused(quick, folder, tmp_path, monkeypatch):
     run(folder, tmp_path, "iris")
-    with pytest.raises(ValueError, match="with seed=0 instead of 1"):
+    with pytest.raises(ValueError, match="with seed 0 instead of 1"):
         run(folder, tmp_path, "iris", seed=1)
     monkeypatch.setitem(table2.SETTINGS, "default", {**table2.SETTINGS["default"], "max_depth": 3})
-    with pytest.raises(ValueError, match="with max_depth='auto' instead of 3"):
+    with pytest.raises(ValueError, match="with max_depth 'auto' instead of 3"):
         run(folder, tmp_path, "iris")
     monkeypatch.setitem(table2.SETTINGS, "default", {**table2.SETTINGS["default"], "max_depth": "auto"})
     reverse_rows(folder, "iris")

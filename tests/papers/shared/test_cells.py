@@ -50,7 +50,7 @@ def test_processes_change_nothing(tmp_path):
 def test_other_runs_and_other_tables_are_refused(tmp_path):
     path = tmp_path / "cells.jsonl"
     squares(path, [1], [])
-    with pytest.raises(ValueError, match="with seed=0 instead of 1"):
+    with pytest.raises(ValueError, match="with seed 0 instead of 1"):
         squares(path, [1], [], seed=1)
     with pytest.raises(ValueError, match="holds cells of another table 't' than the one read now"):
         squares(path, [1], [], digest="e")

@@ -120,7 +120,9 @@ def prepared(table: BinaryTable, train: Rows) -> F64:
     for x, categorical in zip(table.X.T, table.categorical, strict=True):
         columns += _indicators(x, train) if categorical else _steps(x, train)
     if not columns:
-        raise ValueError(f"every column of table {table.published.name!r} is constant on the training rows")
+        raise ValueError(
+            f"every column of table {table.published.name!r} is constant on the training rows; leave it out by --tables"
+        )
     return np.column_stack(columns)
 
 

@@ -220,7 +220,10 @@ def move_to_pipeline_input(pipeline: Pipeline, parts: Parts | None) -> Parts:
     unknown categories become an error.
     """
     if parts is None:
-        raise TypeError(_remedy(f"there is no adapter for its last step {pipeline[-1]!r}"))
+        raise TypeError(
+            f"estimator is a Pipeline, and there is no adapter for its last step {pipeline[-1]!r}; end it in a"
+            " supported ensemble of trees, or give it to EstimatorVoters as one member."
+        )
     voters = parts.voters
     check_is_fitted(pipeline.steps[0][1])
     if not isinstance(voters, (Forest, Rounds)):

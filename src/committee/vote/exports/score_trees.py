@@ -72,8 +72,8 @@ class ScoreTrees:
         else:
             kind = type(voters).__name__
             raise TypeError(
-                f"the voters are {VOTER_WORDS.get(kind, kind)}, which {target} has no trees for; committee.to_onnx "
-                "takes them, unless votes are drawn at random."
+                f"the voters are {VOTER_WORDS.get(kind, kind)}, which {target} has no trees for; docs/onnx.md "
+                "lists those that committee.to_onnx takes."
             )
         votes = np.where((forest.feature < 0)[:, None], forest.node_votes, 0.0)
         value = votes * np.repeat(weights, forest.n_nodes)[:, None]

@@ -33,7 +33,9 @@ WORDS = 8
 def classifier(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None) -> HistGradientBoostingClassifier:
     """Histogram booster with these scores: one log-odds of two classes, or a score per class."""
     if classes.tolist() != np.unique(classes).tolist():
-        raise ValueError(f"classes are {classes.tolist()}; scikit-learn's boosting needs them in ascending order.")
+        raise ValueError(
+            f"classes are {classes.tolist()}; scikit-learn's boosting needs them sorted. Use committee.to_onnx."
+        )
     made = HistGradientBoostingClassifier(max_iter=1, early_stopping=False)
     return _booster(made, trees, classes, table)
 
