@@ -89,7 +89,7 @@ _FEWER_VOTERS: dict[type[Any], dict[str, Any]] = {
 """Most voters and rounds of the effort "fast"."""
 _OF_CLASSES: dict[Effort, tuple[str, ...]] = {
     "fast": ("sbpmt", "forest", "lines", "boosting"),
-    "default": ("sbpmt", "forest", "lines", "large_trees", "random_thresholds", "adaboost_trees"),
+    "default": ("sbpmt", "forest", "lines", "large_trees", "boosting", "adaboost_trees"),
     "best": tuple(_CLASSES),
 }
 _OF_NUMBERS: dict[Effort, tuple[str, ...]] = {
