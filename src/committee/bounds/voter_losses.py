@@ -96,8 +96,9 @@ class VoterLosses:
     def error(self) -> float:
         """Share of rows whose Gibbs loss, of the voters that count for the row, is 1/2 or more.
 
-        For two classes that is the held-out or out-of-bag error of the vote, and for more classes no less. Rows without
-        such a voter are left out; NaN if all are. Out of bag it is an estimate, from which no bound follows.
+        For two classes that is the held-out or out-of-bag error of the vote if ties count as wrong, for more classes at
+        least that. Rows without such a voter are left out; NaN if all are. Out of bag it is an estimate, from which no
+        bound follows.
         """
         shares: list[F64] = []
         for loss, counts in loss_blocks(self.least, self.unseen):
