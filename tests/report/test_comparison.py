@@ -549,7 +549,7 @@ def test_estimators_that_look_alike_are_told_apart(tmp_path):
     tables[1, 2500] = 1.0
     assert repr(Tabled(tables[0])) == repr(Tabled(tables[1]))
     compare(X_IRIS, Y_IRIS, {"bayes": Tabled(tables[0])}, folds=2, checkpoint=path)
-    with pytest.raises(ValueError, match="holds the results of another run, with models {"):
+    with pytest.raises(ValueError, match=r"holds the results of another run, with models \{"):
         compare(X_IRIS, Y_IRIS, {"bayes": Tabled(tables[1])}, folds=2, checkpoint=path)
     with pytest.raises(ValueError, match=r"bayes=Tabled\(.* cannot be compared with that of an earlier attempt"):
         compare(X_IRIS, Y_IRIS, {"bayes": Tabled(lambda x: x)}, folds=2, checkpoint=tmp_path / "other.jsonl")

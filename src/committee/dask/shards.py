@@ -245,7 +245,7 @@ class ShardHomes:
         return min(workers, key=load.__getitem__)
 
     def crowded(self) -> int | None:
-        """Return a shard of the worker with most shards, or `None` unless it has several and another worker has none."""
+        """Return a shard of the worker with most shards, or `None` unless it has several and another one has none."""
         shards: dict[str, list[int]] = {}
         for number, address in self.of_shard.items():
             shards.setdefault(address, []).append(number)
