@@ -163,6 +163,15 @@ def test_leaves_too_dear_abstain_and_the_constant_remains(kind):
     assert_array_equal(model.feature_importances_, 0.0)
 
 
+@both
+@pytest.mark.parametrize(("drawn", "n_rounds"), [(True, 5), (0.5, 5), ("auto", 5), (False, 1)])
+@pytest.mark.parametrize("line_search", [False, True])
+def test_a_round_that_changes_nothing_ends_no_run_of_drawn_thresholds(kind, drawn, n_rounds, line_search):
+    X, y = data(kind, 40)
+    params = {"leaf_l0": 1e9, "n_estimators": 5, "extra_trees": drawn, "line_search": line_search}
+    assert learner(kind, **params).fit(X, y).n_estimators_ == n_rounds
+
+
 def depths(forest, t):
     left = forest.left[forest.offset[t] : forest.offset[t + 1]]
     depth = np.zeros(len(left), dtype=np.int64)

@@ -105,7 +105,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
 
     n_estimators: int | Literal["auto"] = parameter(
         "auto",
-        f"""Most rounds; fewer when early stopping ends the run, or a round on all rows and columns changes nothing.
+        f"""Most rounds; fewer when early stopping ends the run, or a round without random draws changes nothing.
         "auto": {FEWEST_ROUNDS}, or up to {MOST_ROUNDS} where the total step that the trials of `learning_rate` find
         takes more rounds of {CLASSES.rate}, of {NUMBERS.rate} for numbers; for more than two classes of many rows at
         least {FEWEST_ROUNDS // 2}, of a larger rate (docs/gradient-boosting.md); with early stopping and without

@@ -154,6 +154,7 @@ class GradientFit:
             units=units,
             training=training,
             feature_weights=self.weights,
+            thresholds=self.extra_trees > 0.0,
         )
         target, search = whole, None
         scored: ScoredRows

@@ -40,7 +40,7 @@ TreeVoters: TypeAlias = Forest | Rounds | LinearLeaves
 
 @dataclass(frozen=True)
 class Draws:
-    """Rows and columns of each round, drawn by numbers that depend on the seed and the round alone."""
+    """Rows, columns and thresholds of each round, drawn by numbers that depend on the seed and the round alone."""
 
     seed: int
     n_features: int
@@ -50,11 +50,12 @@ class Draws:
     units: RowUnits | None  # rows as they are drawn; None where every round has all of them
     training: Mask | None = None  # units of the training rows; None: all
     feature_weights: NDArray[np.uint32] | None = None  # of columns that are drawn; None: all alike
+    thresholds: bool = False  # the grower draws thresholds in all trees or a share of them
 
     @property
     def any(self) -> bool:
-        """Whether two rounds may differ in their rows or columns."""
-        return self.by_node or self.subsample < 1.0 or self.features_of_tree < self.n_features
+        """Whether two rounds at the same scores may differ in their rows, columns or thresholds."""
+        return self.by_node or self.thresholds or self.subsample < 1.0 or self.features_of_tree < self.n_features
 
     def rows_of_round(self, t: int) -> tuple[I32 | None, F64 | None]:
         """Return the sorted rows of round t and the weights ``(n,)``; `None` for all rows or unchanged weights."""
@@ -232,7 +233,7 @@ class GradientRun(BoostingRun):
 
     A round computes gradients and hessians at F, grows a tree for each score or, if `shared`, one for all, and moves F
     along them: F <- F + a b(x). The step a is the learning rate, times the best step if there is a line search. If
-    rounds draw neither rows nor columns, one that changes nothing ends the run, and is dropped unless it is the first.
+    rounds draw nothing at random, one that changes nothing ends the run, and is dropped unless it is the first.
     The run goes on from the rounds of the committee `earlier`.
     """
 
