@@ -238,6 +238,16 @@ def test_a_loaded_model_predicts_the_same(make, fit_options, tmp_path):
     assert again.read_bytes() == (tmp_path / "model").read_bytes()
 
 
+@pytest.mark.parametrize("cv", [None, 3])
+@pytest.mark.filterwarnings("ignore:y holds one class only")
+def test_a_model_of_one_class_is_saved_and_loaded(cv, tmp_path):
+    X, _ = numbers(2, 40)
+    model = ConformalClassifier(FOREST, method="plus", cv=cv).fit(X, np.zeros(40, dtype=int))
+    model.save(tmp_path / "model")
+    assert_array_equal(c.load(tmp_path / "model").p_values(X), model.p_values(X))
+    assert model.predict_set(X).all()
+
+
 def test_estimators_of_other_libraries_are_not_saved(tmp_path):
     X, y = numbers(2)
     with pytest.raises(TypeError, match="cannot be saved: a model file holds only committee's own classes"):

@@ -361,7 +361,7 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
 
     @property
     def leave_out_(self) -> LeaveOut | None:
-        """Models trained without each of the scored rows; None with ``method="base"``."""
+        """Models without each of the scored rows; None with ``method="base"``, or of one class out of bag."""
         if hasattr(self, "fold_models_"):
             return FoldModels(self.fold_models_, self.fold_of_rows_)
         if hasattr(self, "unseen_"):

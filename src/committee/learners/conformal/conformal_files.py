@@ -120,7 +120,8 @@ class ConformalFiles(CommitteeEstimator):
             check_range("fold_of_rows_", check("fold_of_rows_", np.int64, n), -1, len(models) - 1)
         if "unseen_" in held:
             check("unseen_", np.uint8, n, (self.committee_.n_voters + 7) // 8)
-        if self.method == "plus" and self.leave_out_ is None:
+        one_class = len(getattr(self, "classes_", (0, 1))) == 1  # no votes of it are kept out of bag
+        if self.method == "plus" and self.leave_out_ is None and not one_class:
             raise ValueError("method is 'plus', and there are no models without some rows")
         self._sort_scores()
 
