@@ -187,6 +187,24 @@ def test_many_levels_are_scored_by_folds():
         ConformalClassifier(forest, on="oob").fit(frame, y)
 
 
+@pytest.mark.parametrize("method", ["base", "plus"])
+@pytest.mark.parametrize(
+    ("forest", "rows", "message"),
+    [
+        (c.RandomForestRegressor(1, random_state=0), [0, 1], "every voter of the RandomForestRegressor saw them all"),
+        (c.RandomForestRegressor(5, random_state=0), [*range(20)] * 2, "it drew 20 groups"),
+        (c.RandomForestRegressor(5, random_state=np.random.RandomState(0)), range(20), "its random_state is"),
+    ],
+    ids=["drawn", "copies", "generator"],
+)
+@pytest.mark.filterwarnings("ignore")  # few rows, and copies
+def test_rows_that_are_not_out_of_bag_are_scored_by_folds(forest, rows, message, method):
+    X = noisy_scores(60)[0][rows]
+    assert ConformalRegressor(forest, method=method).fit(X, X[:, 0]).source_ == "out of fold"
+    with pytest.raises(ValueError, match=message):
+        ConformalRegressor(forest, method=method, on="oob").fit(X, X[:, 0])
+
+
 def test_texts_are_split_in_their_order_and_searches_set_inner_parameters():
     texts, y = ["good day", "bad day", "good", "bad", "very good", "very bad"] * 10, ["up", "down"] * 30
     model = ConformalClassifier(make_pipeline(CountVectorizer(), LogisticRegression()), cv=3).fit(texts, y)

@@ -274,7 +274,7 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
         if self.on == "oob" and self.cv is not None:
             raise ValueError(f"on='oob' has no folds, and cv={self.cv!r} asks for them; leave one of them out.")
         if self.cv is None and has_out_of_bag_rows(estimator):
-            found = fit_out_of_bag(estimator, training, leave_out=plus, allow_encoded=self.on == "oob")
+            found = fit_out_of_bag(estimator, training, leave_out=plus, required=self.on == "oob")
             if found is not None:
                 return found
         if self.on == "oob":

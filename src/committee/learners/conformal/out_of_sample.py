@@ -36,7 +36,7 @@ from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.base.row_sampling import ranks
 from committee.learners.base.user_voter import fit_weighted
 from committee.learners.blend.blend import OOF_ATTRIBUTES, Blend
-from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
+from committee.learners.trained_ensembles.out_of_bag import NoUnseenRowsError, out_of_bag_mask
 from committee.learners.trained_ensembles.trained_ensemble import TrainedEnsemble
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
@@ -255,20 +255,25 @@ def has_out_of_bag_rows(estimator: Any) -> bool:
 
 
 def fit_out_of_bag(
-    estimator: Any, training: TrainingRows, *, leave_out: bool = False, allow_encoded: bool = False
+    estimator: Any, training: TrainingRows, *, leave_out: bool = False, required: bool = False
 ) -> OutOfSample | None:
     """Fit an estimator that `has_out_of_bag_rows`, and return its out-of-bag predictions.
 
-    Returns `None` if no row has one, or, unless `allow_encoded`, if a category encoding has seen all rows. A bagged
-    ensemble whose voters have all seen all rows raises ValueError.
+    Returns `None` if no row has one, or a category encoding has seen all rows. If they are `required`, ensembles
+    without known out-of-bag rows raise ValueError, with the reason.
     """
     option = "keep_oof" if isinstance(estimator, Blend) else "oob_score"
     kept = getattr(estimator, option)
     model = training.fitted(clone(estimator).set_params(**{option: kept or True}))
     table = getattr(model, "table_", None)
-    if table is not None and table.values and not allow_encoded:
+    if table is not None and table.values and not required:
         return None
-    found = out_of_bag(model, training, leave_out=leave_out)
+    try:
+        found = out_of_bag(model, training, leave_out=leave_out)
+    except NoUnseenRowsError:
+        if required:
+            raise
+        return None
     if option == "keep_oof" and not kept:
         model.keep_oof = False
         for name in OOF_ATTRIBUTES:
@@ -345,7 +350,7 @@ def _out_of_fold_of_blend(model: Blend, training: TrainingRows, *, leave_out: bo
         )
     kept = next((getattr(model, name) for name in OOF_ATTRIBUTES if hasattr(model, name)), None)
     if kept is None:
-        raise ValueError(
+        raise NoUnseenRowsError(
             f"the {type(model).__name__} has no out-of-fold predictions: its rows are too few, or it was trained with "
             "keep_oof=False. Train it with keep_oof=True, or use on='validation'."
         )

@@ -37,12 +37,17 @@ OTHER_ROWS = (
 )
 
 
+class NoUnseenRowsError(ValueError):
+    """No training row is known to be new to a voter, although the rows are those of the fit."""
+
+
 def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
     """Return for each training row and voter whether the voter was trained without the row, ``(n, T)``.
 
     False for rows of weight 0. Draws are stored (`SBPMTClassifier`, scikit-learn's ``estimators_samples_``, the reserve
     of a `CommitteeClassifier`) or drawn again (this library's forests and `SubaggingClassifier`, unless
-    ``random_state`` is a generator). Raises a ValueError where neither is possible, or no entry is true.
+    ``random_state`` is a generator). Raises a ValueError where neither is possible, or no entry is true: a
+    `NoUnseenRowsError` where other training rows or another seed would do.
     """
     if isinstance(ensemble, Blend):
         return np.repeat(_reserved_rows(ensemble, y, sample_weight)[:, None], n_voters, axis=1)
@@ -57,7 +62,7 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
     if isinstance(ensemble, TrainedEnsemble):
         return _mask_of_kept_voters(ensemble, n_voters, y, sample_weight)
     if (n_groups := getattr(ensemble, "n_groups_", None)) is not None:
-        raise ValueError(
+        raise NoUnseenRowsError(
             f"on='oob' has to draw the rows of the {type(ensemble).__name__} again, and it drew {n_groups} groups or "
             "different rows with their copies, which it does not hold. Use held-out rows instead, or train it without "
             "groups and with each row once."
@@ -73,7 +78,7 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
     else:
         out = _stored_mask(ensemble, n_voters, len(labels)) & counted[:, None]
     if not out.any():
-        raise ValueError(
+        raise NoUnseenRowsError(
             f"on='oob' needs rows that voters did not see, but every voter of the {type(ensemble).__name__} saw them "
             "all; train it with bootstrap or on a share of the rows, or use held-out rows instead."
         )
@@ -141,7 +146,7 @@ def _stored_mask(ensemble: Any, n_voters: int, n: int) -> Mask:
 def _generator(ensemble: Any, labels: NDArray[Any], sample_weight: ArrayLike | None, counted: Mask) -> RandomState:
     seed = ensemble.random_state
     if not (seed is None or isinstance(seed, Integral)):
-        raise ValueError(
+        raise NoUnseenRowsError(
             f"on='oob' has to draw the rows of the {type(ensemble).__name__} again, but its random_state is {seed!r}; "
             "train it with a whole number or None, or use held-out rows instead."
         )
