@@ -212,7 +212,7 @@ def test_a_search_that_has_no_time_leaves_all_trees():
     found = lossless(model, time_limit=0.01)
     asked = np.random.default_rng(0).uniform(0, 9, (1000, 4))
     assert found.same_scores and found.after == 40 and not found.proved and 0 < found.gap <= 1
-    assert "The search stopped: the time limit was reached" in found.note
+    assert found.searched and "The search stopped: the time limit was reached" in found.note
     whole = Committee.from_estimator(model)
     np.testing.assert_array_equal(found.committee.predict_proba(asked), whole.predict_proba(asked))
 
@@ -220,7 +220,8 @@ def test_a_search_that_has_no_time_leaves_all_trees():
 def test_too_large_an_ensemble_is_not_searched(monkeypatch):
     monkeypatch.setattr("committee.learners.pruning.lossless.MOST_ENTRIES", 100)
     found = lossless(TheirForest(5, random_state=0).fit(*IRIS))
-    assert found.same_scores and "too large for a search; all trees stay" in str(found)
+    assert found.same_scores and not found.searched
+    assert str(found).startswith("5 of 5 trees, ") and "too large for a search; all trees stay" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,9 @@ class LosslessVote:
     same_scores : bool
         Whether scores and probabilities are equal too, bit for bit; else the classes alone.
     note : str
-        Reason of an early end of the search; empty without one.
+        Reason why the search ended early or an ensemble was too large for one; else empty.
+    searched : bool
+        Whether a search was started: in classification, with `fewest`, unless the ensemble is too large.
     """
 
     committee: Committee | RegressionCommittee
@@ -179,6 +181,7 @@ class LosslessVote:
     bytes_after: int
     same_scores: bool
     note: str
+    searched: bool
 
     @property
     def proved(self) -> bool:
@@ -201,11 +204,6 @@ class LosslessVote:
         stored = f"{self.bytes_after:,} of {self.bytes_before:,} bytes"
         same = "the same scores" if self.same_scores else "the same classes, with other scores and probabilities"
         return " ".join([f"{trees}, {nodes}, {stored}: {same}.", self.note]).strip()
-
-    @property
-    def searched(self) -> bool:
-        """True if there is a lower bound, or a note of a search, also of one that was too large to start."""
-        return self.bound > 0 or bool(self.note)
 
 
 def lossless(
@@ -285,6 +283,7 @@ def lossless(
         bytes_after=shared.stored_bytes,
         same_scores=True,
         note="",
+        searched=False,
     )
     if fewest is not None and isinstance(clean, Committee) and clean.n_classes > 1:
         seed = check_random_state(random_state).randint(2**31)
@@ -326,7 +325,7 @@ def _searched(found: LosslessVote, clean: Committee, fewest: Part, seconds: floa
     same = parts.exact or not trees.has_merged
     fewest_found = FewestVotersSearch(parts, elect_with, seconds, np.random.default_rng(seed), same).run()
     note = f"The search stopped: {fewest_found.note}." if fewest_found.note else ""
-    found = replace(found, bound=fewest_found.bound, note=note)
+    found = replace(found, bound=fewest_found.bound, note=note, searched=True)
     if fewest_found.weights is None:
         return found
     after = int((fewest_found.weights[:-1] > 0.0).sum())
