@@ -87,6 +87,13 @@ def left_out_grid(model: Any) -> Grid:
     return Grid("Candidates left out", columns, tuple(rows), "lrrl")
 
 
+def score_name(model: Any) -> str:
+    """Return the name of the score that a fit estimates, ``oof_score_`` or ``oob_score_``."""
+    if hasattr(model, "classes_"):
+        return "accuracy"
+    return "R2" if isinstance(getattr(model, "number_loss", None), Squared | None) else "D2"
+
+
 def estimate(model: Any, y: NDArray[Any], sample_weight: F64 | None = None) -> str:
     """Return the held-out score and loss of the vote in a sentence."""
     if not np.isfinite(model.oof_loss_):
@@ -94,8 +101,7 @@ def estimate(model: Any, y: NDArray[Any], sample_weight: F64 | None = None) -> s
     loss = _loss(model, model.oof_loss_)
     if not hasattr(model, "classes_"):
         score = BLANK if np.isnan(model.oof_score_) else f"{model.oof_score_:.4f}"
-        score_name = "R2" if isinstance(model.number_loss, Squared) else "D2"
-        return f"on rows not seen in training: {score_name} {score}, {_loss_name(model)} {loss}"
+        return f"on rows not seen in training: {score_name(model)} {score}, {_loss_name(model)} {loss}"
     weighted = "" if model.class_weight is None else ", rows weighted by class_weight"
     return (
         f"on rows not seen in training: accuracy {model.oof_score_:.4f} (most frequent class:"
@@ -110,7 +116,7 @@ def stored_estimate(model: Any, y: NDArray[Any], sample_weight: F64 | None = Non
     if hasattr(model, "classes_"):
         constant = _most_frequent(model, y, sample_weight)
         figures = {"accuracy": score, "accuracy_of_most_frequent": constant, "log_loss": loss}
-    elif isinstance(model.number_loss, Squared):
+    elif score_name(model) == "R2":
         figures = {"r2": score, "rmse": loss**0.5}
     else:
         figures = {"d2": score, loss_label(model.number_loss): reported_loss(model.number_loss, loss)}

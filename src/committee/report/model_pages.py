@@ -39,7 +39,7 @@ from committee.report.explained.tree_leaves import TreeLeaves, leaf_terms, leave
 from committee.report.explanation import Explanation
 from committee.report.figures import CONFIDENCE, accuracy_interval, quantile_levels, quantile_sentences
 from committee.report.inspection import changed_parameters, has_model_trees, inspection
-from committee.report.members import MemberAnswers, has_members, rows_grids
+from committee.report.members import MemberAnswers, has_members, rows_grids, score_name
 from committee.report.page import Part, Picture, Section, Terms, render_page
 from committee.report.provenance import known_rows_sentence, training_terms
 from committee.report.row_explanation import RowExplanation, row_grid, row_sentences
@@ -51,7 +51,7 @@ FEW_ROWS, FEW_OF_A_CLASS = 200, 20
 """Rows, of all classes and of one, below which metrics are uncertain."""
 
 _ESTIMATES = {"oof_score_": "out-of-fold", "oob_score_": "out-of-bag"}
-"""Attributes that hold accuracy or R2 on rows that were not trained on."""
+"""Attributes that hold the score on rows that were not trained on."""
 
 
 def evaluation_page(
@@ -317,11 +317,10 @@ def _model_terms(model: Any) -> list[tuple[str, str]]:
     ]
     if getattr(getattr(model, "provenance_", None), "estimate", None) is not None:
         return rows  # this estimate is on at least as many rows
-    metric = "accuracy" if hasattr(model, "classes_") else "R2"
     for attribute, kind in _ESTIMATES.items():
         value = getattr(model, attribute, None)
         if isinstance(value, float) and np.isfinite(value):
-            rows.append(("estimate of its fit", f"{kind} {metric} {value:.4f}"))
+            rows.append(("estimate of its fit", f"{kind} {score_name(model)} {value:.4f}"))
     return rows
 
 

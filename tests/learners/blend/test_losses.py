@@ -267,10 +267,19 @@ def test_the_report_speaks_of_the_loss():
     assert "R2 " in said["squared_error"][1] and "D2 " in said["quantile"][1]
 
 
-@pytest.mark.parametrize(("loss", "label"), [("quantile", "pinball loss of 0.5"), ("poisson", "poisson deviance")])
-def test_the_page_shows_what_there_is(loss, label):
+@pytest.mark.parametrize(
+    ("loss", "label", "score"),
+    [
+        ("squared_error", "RMSE", "R2"),
+        ("quantile", "pinball loss of 0.5", "D2"),
+        ("poisson", "poisson deviance", "D2"),
+    ],
+)
+def test_the_page_shows_what_there_is(loss, label, score):
     X, y = amounts()
-    text = render_model(CommitteeRegressor(**FAST, loss=loss).fit(X, y), X, y)
+    model = CommitteeRegressor(**FAST, loss=loss).fit(X, y)
+    text = render_model(model, X, y)
+    assert f"out-of-fold {score} {model.oof_score_:.4f}" in text
     assert "Mean contributions" in text or loss == "poisson"
     assert f"CV {label}" in text
 
