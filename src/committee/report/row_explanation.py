@@ -54,7 +54,7 @@ class RowExplanation:
         """Explain row `row` of a frame or array (n, p), by a fitted learner that has ``contributions(X)``.
 
         `label` selects a class (default: the predicted one), the index of a target (0), or a quantile (the one nearest
-        to the median). Two classes with one score ignore it.
+        to the median). Either of two classes with one score selects that score.
         """
         check_explained(estimator)
         if is_sparse(X):
@@ -180,6 +180,9 @@ def contributions_of_rows(estimator: Any, X: Any) -> tuple[F64, str]:
 def _of_class(estimator: Any, one: Any, label: Any) -> tuple[F64, str, str, Any, str]:
     votes, classes = estimator.committee_, estimator.classes_.tolist()
     predicted = estimator.predict(one).tolist()[0]
+    label = predicted if label is None else label
+    if label not in classes:
+        raise ValueError(f"label={label!r} is not a class; the classes are {', '.join(map(repr, classes))}")
     of_rows, total = contributions_of_rows(estimator, one)
     shares = of_rows[0]
     remark = f"predicted {predicted} ({estimator.predict_proba(one)[0, classes.index(predicted)]:.0%})"
@@ -187,9 +190,6 @@ def _of_class(estimator: Any, one: Any, label: Any) -> tuple[F64, str, str, Any,
     if shares.ndim == 1:
         subject = f"{score}: above 0 for {classes[-1]}, below for {classes[0]}"
         return shares, subject, total, predicted, remark
-    label = predicted if label is None else label
-    if label not in classes:
-        raise ValueError(f"label={label!r} is not a class; the classes are {', '.join(map(repr, classes))}")
     return shares[:, classes.index(label)], f"{score} for {label}", total, predicted, remark
 
 
@@ -200,8 +200,8 @@ def _of_number(estimator: Any, one: Any, label: Any) -> tuple[F64, str, str, Any
     of_rows, total = contributions_of_rows(estimator, one)
     shares = of_rows[0]
     subject = f"{total}: the logarithm of the prediction" if isinstance(link, Log) else total
+    k = place("label", 0 if label is None else label, 1 if shares.ndim == 1 else shares.shape[1])
     if shares.ndim > 1:
-        k = place("label", 0 if label is None else label, shares.shape[1])
         shares, predicted, subject = shares[:, k], predicted[k], f"{total} for target {k}"
     return shares, subject, total, float(predicted), f"predicted {predicted:.4g}"
 

@@ -122,7 +122,7 @@ def test_contributions_lead_from_the_bias_to_the_score(iris):
 def test_contributions_of_frames_and_arrays(row):
     X, y = load_breast_cancer(return_X_y=True)
     model = ProbitModelTreeClassifier().fit(X, y)
-    display = ContributionDisplay.from_estimator(model, X, row)
+    display = ContributionDisplay.from_estimator(model, X, row, label=0)
     np.testing.assert_array_equal(display.contributions, model.contributions(X)[row])
     assert display.ax_.get_xlabel() == "score: above 0 for 1, below for 0"
     frame, labels = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -441,6 +441,14 @@ AGREED = np.full((1, 4, 2), 0.5)
         (contributions("a"), "row='a' is out of range"),
         (contributions(max_features=0), "max_features=0 is not a number of features to draw"),
         (contributions(label="x"), "label='x' is not a class; the classes are 0, 1, 2"),
+        (
+            lambda X, y, _: ContributionDisplay.from_estimator(AdaBoostClassifier(2).fit(X, y > 0), X, label="x"),
+            "label='x' is not a class; the classes are False, True",
+        ),
+        (
+            lambda X, y, _: ContributionDisplay.from_estimator(RandomForestRegressor(2).fit(X, y), X, label="x"),
+            "label='x' is out of range; labels are numbered from 0 to 0",
+        ),
         (
             lambda *_: ContributionDisplay(np.zeros((2, 3)), ["a"]),
             r"1 labels need \(2,\), the bias last; of several",

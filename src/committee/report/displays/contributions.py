@@ -85,7 +85,7 @@ class ContributionDisplay(Display):
             Number of the row.
         label : class label or int, default=None
             Class, number of a target, or level of a quantile. `None`: the predicted class, the first target, or the
-            quantile nearest to the median. Two classes with one score ignore it.
+            quantile nearest to the median. Either of two classes with one score selects that score.
         max_features, ax
             As for the class and `plot`.
         """
