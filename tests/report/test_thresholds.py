@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from committee.report.evaluation import baseline_comment, evaluate
+from committee.report.explained.pictures import reliability_picture
 from committee.report.figures import weighted_quantile
 from committee.report.thresholds import OPTIMISTIC, ThresholdModel, Thresholds, cheapest_threshold
 
@@ -34,6 +35,17 @@ def test_predictions_are_those_of_a_fixed_threshold_classifier(threshold):
     assert found["log_loss"] == evaluate(MODEL, X_NEW, Y_NEW)["log_loss"], "probabilities are the same"
     row = next(row for row in found.thresholds.rows if row.threshold == threshold)
     assert [row.false_alarms, row.misses] == [found.confusion.counts[0, 1], found.confusion.counts[1, 0]]
+
+
+def test_calibration_is_of_the_most_probable_class_at_any_threshold():
+    p = MODEL.predict_proba(X_NEW)
+    right = MODEL.classes_[p.argmax(axis=1)] == Y_NEW
+    for threshold in (None, 0.1):
+        found = evaluate(MODEL, X_NEW, Y_NEW, threshold=threshold)
+        assert found.reliability.right.sum() == right.sum()
+        assert found.grids()[-1].title == "Calibration: rows by the probability of the most probable class"
+    assert (ThresholdModel(MODEL, 0.1).predict(X_NEW) == Y_NEW).sum() != right.sum()
+    assert "of their most probable class" in reliability_picture(found.reliability).caption
 
 
 def brute_force(is_positive, p, costs, w):

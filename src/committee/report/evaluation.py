@@ -344,7 +344,7 @@ def _reliability_grid(reliability: Reliability) -> Grid:
         if n > 0.0:
             mean, right = reliability.expected[k] / n, reliability.right[k] / n
             rows.append((f"{k / N_BINS:.1f} to {(k + 1) / N_BINS:.1f}", f"{n:,.0f}", f"{mean:.3f}", f"{right:.3f}"))
-    title = "Calibration: rows by the probability of the predicted class"
+    title = "Calibration: rows by the probability of the most probable class"
     return Grid(title, ("probability", "rows", "mean", "share right"), tuple(rows), "lrrr")
 
 

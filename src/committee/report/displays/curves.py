@@ -31,7 +31,7 @@ _MOST_CURVES = 7
 
 
 class ReliabilityDisplay(CurvesDisplay):
-    """Reliability curves: share of predictions that are right, against the probability of the predicted class.
+    """Reliability curves: share of rows of their most probable class, against its probability.
 
     Calibrated probabilities lie on the diagonal [1]_; below it they are too high. Bins of less than half a per cent of
     the rows are left out. A marker's area grows with the rows of its bin.
@@ -39,7 +39,7 @@ class ReliabilityDisplay(CurvesDisplay):
     Parameters
     ----------
     curves : mapping of str to Reliability
-        Rows by the probability of their predicted class, for each model.
+        Rows by the probability of their most probable class, for each model.
     colors : mapping of str to int, default=None
         Place of each name in the palette; `None` uses the order of ``curves``.
 
@@ -53,7 +53,7 @@ class ReliabilityDisplay(CurvesDisplay):
     >>> from committee.report.metrics import Reliability, metric_words
     >>> display = ReliabilityDisplay({"a": Reliability.of([[0.1, 0.9], [0.6, 0.4]], [True, False])}).plot()
     >>> display.ax_.get_xlabel()
-    'probability of the predicted class'
+    'probability of the most probable class'
     """
 
     def __init__(self, curves: Mapping[str, Reliability], *, colors: Mapping[str, int] | None = None) -> None:

@@ -28,7 +28,7 @@ FEW = 0.005
 """Share of the rows below which a bin of probabilities is not drawn."""
 
 RELIABILITY = (
-    "Rows by the probability of the predicted class, and the share of them predicted right. On the dashed line"
+    "Rows by the probability of their most probable class, and the share of them of that class. On the dashed line"
     " probabilities are calibrated; below it they are too high. A larger dot has more rows."
 )
 """Caption of `reliability_chart`."""
@@ -312,7 +312,7 @@ def reliability_chart(curves: Mapping[str, Reliability], colors: Mapping[str, in
         lowest = min(lowest, float(p.min()))
     low = 0.0 if small else max(0.0, float(np.floor(10.0 * lowest - 0.5) / 10.0))
     marks.append(Guide([low, 1.0], [low, 1.0]))
-    labels = ("", "") if small else ("probability of the predicted class", "share of rows that are right")
+    labels = ("", "") if small else ("probability of the most probable class", "share of rows of that class")
     x, y = Scale(low, 1.0, percent=True), Scale(0.0, 1.0, percent=True)
     return Chart(x, y, *labels, marks, small=small, title="expected calibration error in brackets")
 
