@@ -322,6 +322,14 @@ def test_intervals_are_shown_by_width_and_by_size(score):
     assert "Coverage by size" in page and "The intervals contain the number of" in page
 
 
+def test_the_median_width_of_weighted_rows_is_that_of_repeated_rows():
+    ends, weights = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 8.0]]), np.array([1, 1, 3])
+    y = np.full(3, 0.5)
+    found = CoveredRows(0.9, y, y > 0.0, intervals=ends, weights=weights.astype(float))
+    again = CoveredRows(0.9, y.repeat(weights), y.repeat(weights) > 0.0, intervals=ends.repeat(weights, axis=0))
+    assert found.sentence == again.sentence and found.sentence.endswith("their median width is 8.")
+
+
 def test_infinite_intervals():
     X, y = load_diabetes(return_X_y=True)
     model = ConformalRegressor(RandomForestRegressor(30, random_state=0), alpha=0.01, random_state=0)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64, Index, Mask
 from committee.learners.conformal.calibration_scores import row_counts
-from committee.report.figures import Measured
+from committee.report.figures import Measured, weighted_quantile
 from committee.report.grid import Grid
 
 SCORES = {
@@ -124,7 +124,8 @@ class CoveredRows:
     """Coverage and size of the sets or intervals of a conformal model on labelled rows.
 
     `asked` is the target coverage; `inside` (n,) is True where the true value is covered; `sizes` (n,) are the numbers
-    of classes in sets, `intervals` (n, 2) the ends of intervals. Means are weighted by `weights` (n,), if given.
+    of classes in sets, `intervals` (n, 2) the ends of intervals. Means and medians are weighted by `weights` (n,), if
+    given.
     """
 
     asked: float
@@ -162,7 +163,8 @@ class CoveredRows:
             size = self._mean(self.sizes)
             return f"The sets contain the true class of {covered}; their mean size is {size:.2f} classes."
         assert self.intervals is not None
-        width = float(np.median(self.intervals[:, 1] - self.intervals[:, 0]))
+        widths = self.intervals[:, 1] - self.intervals[:, 0]
+        width = float(np.median(widths)) if self.weights is None else weighted_quantile(widths, 0.5, self.weights)
         return f"The intervals contain the number of {covered}; their median width is {width:.4g}."
 
     def figures(self) -> list[Measured]:
