@@ -278,6 +278,7 @@ def test_size_and_name():
     assert (committee.n_voters, committee.n_classes, committee.n_nodes) == (3, 2, 21)
     assert committee.nbytes == committee.voters.nbytes + 24
     assert repr(committee) == "Committee(3 voters, 2 classes, softmax link)"
+    assert repr(committee[:1]) == "Committee(1 voter, 2 classes, softmax link)"
     assert_array_equal(committee.feature_importances_, [1.0])
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from committee.data.text import pluralize
 from committee.vote.links import probability
 from committee.vote.links.probability import Link
 from committee.vote.weighted_votes import Scores, WeightedVotes, elected, lead, signed
@@ -160,7 +161,7 @@ class Committee(WeightedVotes):
         return len(self.classes)
 
     def __repr__(self) -> str:
-        return f"Committee({self.n_voters} voters, {self.n_classes} classes, {self.link.name} link{self._size})"
+        return self._representation(pluralize(self.n_classes, "class", "classes"))
 
     def predict_proba(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Scores:
         """Return class probabilities ``(n, K)``; parameters and errors are those of `decision_function`.
@@ -411,10 +412,7 @@ class RegressionCommittee(WeightedVotes):
         return self.voters.n_outputs
 
     def __repr__(self) -> str:
-        voters, outputs = (
-            f"{n} {what}" + "s" * (n != 1) for n, what in ((self.n_voters, "voter"), (self.n_outputs, "output"))
-        )
-        return f"RegressionCommittee({voters}, {outputs}, {self.link.name} link{self._size})"
+        return self._representation(pluralize(self.n_outputs, "output"))
 
     def answer_of(self, data: Any, n_threads: int = 1) -> Scores:
         """Return predictions ``(n, D)`` of rows as `encode` returns them."""

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array
 from committee.data.given_rows import GivenRows
 from committee.data.matrices import SparseMatrix, as_sparse_matrix, is_sparse, reject_sparse
 from committee.data.offsets import check_scores, checked_offset
-from committee.data.text import byte_text
+from committee.data.text import byte_text, pluralize
 from committee.data.typed_json import NamedParameters, field
 from committee.files.store import Storable
 from committee.voters.forest import Forest, ImportanceKind
@@ -106,12 +106,11 @@ class WeightedVotes(Storable, ABC):
         """Size of the voters, their weights and the intercept in bytes."""
         return self.voters.nbytes + self.weights.nbytes + (0 if self.intercept is None else self.intercept.nbytes)
 
-    @property
-    def _size(self) -> str:
-        # in representations of ensembles of ensembles, which are the large ones
-        return (
-            f", {byte_text(self.nbytes)} in memory" if isinstance(getattr(self.voters, "members", None), tuple) else ""
-        )
+    def _representation(self, outputs: str) -> str:
+        # with the size of ensembles of ensembles, which are the large ones
+        of_members = isinstance(getattr(self.voters, "members", None), tuple)
+        size = f", {byte_text(self.nbytes)} in memory" if of_members else ""
+        return f"{type(self).__name__}({pluralize(self.n_voters, 'voter')}, {outputs}, {self.link.name} link{size})"
 
     @cached_property
     def file_bytes(self) -> int:
