@@ -153,7 +153,8 @@ def test_what_is_refused(change, message):
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        (("l3", 0.1), "penalty is 'l3'; it must be one of l1, l2, linf"),
+        (("l3", 0.1), r"penalty is 'l3'; it must be one of l1, l2, linf\."),
+        (("kl", 0.1), "The risk bound gives no strength for this penalty"),
         (("l1", -0.1), "complexity is -0.1"),
         (("l2", 0.1, 0), "n_voters is 0"),
     ],

@@ -115,7 +115,8 @@ def theory_alpha(penalty: str, complexity: float, n_voters: int = 1) -> float:
     alpha_max, which has no lambda.
     """
     if penalty not in PENALTIES:
-        raise ValueError(f"penalty is {penalty!r}; it must be one of {', '.join(PENALTIES)}.")
+        known = [name for name, kind in PENALTIES.items() if "theory_strength" in vars(kind)]
+        raise ValueError(f"penalty is {penalty!r}; it must be one of {', '.join(known)}.")
     if not 0.0 <= complexity < np.inf:
         raise ValueError(f"complexity is {complexity}; it must be a number of at least 0.")
     if n_voters % 1 != 0 or n_voters < 1:  # also NaN and infinity
