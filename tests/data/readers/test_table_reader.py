@@ -111,6 +111,29 @@ def test_typed_columns_of_frames_stay_as_they_are() -> None:
     assert_array_equal(TreeVoter().fit(read, [0, 1, 0]).table_.encode(read), schema.encode(table))
 
 
+@pytest.mark.parametrize("target", [None, "y"])
+@pytest.mark.parametrize("name", ["zip", "size", "day", "weight"])
+def test_categories_have_one_type_in_fit_and_transform(name: str, target: str | None, tmp_path: Path) -> None:
+    table = pl.DataFrame(
+        {
+            "zip": [str(i) for i in range(20, 60)],
+            "size": [1.5, 2.5] * 20,
+            "day": ["2024-01-01", "2024-01-02"] * 20,
+            "weight": ["4", "5.5", "6 kg", "7.5"] * 10,
+            "y": [0, 1] * 20,
+        }
+    )
+    table.write_csv(tmp_path / "table.csv")
+    reader = TableReader(target, categorical=[name], keep="all")
+    read = reader.fit_transform(table)
+    assert read.schema[name] == read.schema["weight"] == pl.Categorical
+    for again in (reader.transform(table), reader.transform(tmp_path / "table.csv")):
+        assert_frame_equal(again, read)
+        TreeVoter().fit(again, table["y"])
+    if target is not None:
+        assert_frame_equal(reader.fit_read(table)[0], reader.read(table)[0])
+
+
 def test_learned_settings_are_attributes() -> None:
     rows = {name: column * 8 for name, column in MESSY.items()}
     table = pl.DataFrame({"id": range(24), **rows})

@@ -41,6 +41,8 @@ class LearnedColumns:
     target_kind: Literal["text", "booleans", "numbers"] | None = None
     target_form: str | None = None
     """Format of the target's numbers, None if these are plain or the target is text."""
+    declared: tuple[str, ...] = ()
+    """Columns of a categorical type, without which a learner refuses text that could be numbers or dates."""
 
     @classmethod
     def of_model(cls, model: Any) -> Self:
@@ -74,7 +76,8 @@ class LearnedColumns:
         text = frozenset(name for name, kind in kinds.items() if kind in (pl.String, pl.Categorical, pl.Enum))
         numbers = frozenset(name for name, kind in kinds.items() if kind.is_numeric() and name not in forms)
         typed = {name: form for name, form in forms.items() if kinds[name].is_temporal()}
-        return cls(tuple(X.columns), text, numbers, dict(forms), typed, **known)
+        declared = tuple(name for name, kind in kinds.items() if kind == pl.Categorical)
+        return cls(tuple(X.columns), text, numbers, dict(forms), typed, declared=declared, **known)
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -99,6 +102,12 @@ class LearnedColumns:
         numbered = bool(self.used) and all(re.fullmatch(r"column_\d+", name) for name in self.used)
         header = None if numbered and form.header else form.header
         return replace(form, missing=tuple(dict.fromkeys([*form.missing, *self.missing])), header=header)
+
+    def declare(self, frame: pl.DataFrame) -> pl.DataFrame:
+        import polars as pl
+
+        texts = [name for name in self.declared if frame.schema[name] == pl.String]
+        return frame.with_columns(pl.col(texts).cast(pl.Categorical))
 
     def strip(self, frame: pl.DataFrame) -> pl.DataFrame:
         return strip_cells(frame)[0] if self.levels is None else strip_to_levels(frame, self.levels)

@@ -212,7 +212,9 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         Returns
         -------
         polars.DataFrame (n, q)
-            Columns named by `get_feature_names_out`: numbers, booleans, text (categories, too), and dates in UTC.
+            Columns named by `get_feature_names_out`: numbers, booleans, text, and dates in UTC. Columns of
+            `categorical`, and other text that could be numbers or dates, have polars' type ``Categorical``, unless the
+            reader is one of `of_model`.
 
         Raises
         ------
@@ -370,7 +372,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             raise ValueError(f"the table lacks the columns {quoted(missing)}, which were learned; add them")
         if self._columns.names is None:  # fitted on an array: columns match by position
             return frame if self.target is None else frame.drop(self.target, strict=False)
-        return restore_times(frame.select(self._columns.used), self._columns.typed)
+        return self._columns.declare(restore_times(frame.select(self._columns.used), self._columns.typed))
 
     def _read(
         self,
