@@ -78,9 +78,9 @@ def put(at, value):
 
 
 DAMAGED = {
-    "a column beyond the table": (damaged(indices=put(1, 3)), "indices are not all within 0 and 2"),
-    "a negative column": (damaged(indices=put(1, -1)), "indices are not all within 0 and 2"),
-    "a column beyond 32 bits": (damaged(indices=put(1, 2**32)), "indices are not all within 0 and 2"),
+    "a column beyond the table": (damaged(indices=put(1, 3)), "indices are not all between 0 and 2"),
+    "a negative column": (damaged(indices=put(1, -1)), "indices are not all between 0 and 2"),
+    "a column beyond 32 bits": (damaged(indices=put(1, 2**32)), "indices are not all between 0 and 2"),
     "rows that fall": (damaged(indptr=put(1, 5)), "indptr does not rise from 0 in 3 steps, one for each row"),
     "rows that begin late": (damaged(indptr=put(0, 1)), "indptr does not rise from 0"),
     "rows that begin before 0": (damaged(indptr=put(0, -1)), "indptr does not rise from 0"),

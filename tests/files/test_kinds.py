@@ -67,8 +67,8 @@ MALICIOUS: list[tuple[Change, str]] = [
     (put("voters.left", 0, 2**31 - 1), "left is beyond the end of its tree"),
     (put("voters.left", 0, 0), "left is not after its parent"),
     (put("voters.left", 0, -5), "left is not after its parent"),
-    (put("voters.feature", 0, 3), "feature is not within -1 and 2"),
-    (put("voters.feature", 0, -7), "feature is not within"),
+    (put("voters.feature", 0, 3), "feature is not between -1 and 2"),
+    (put("voters.feature", 0, -7), "feature is not between"),
     (put("voters.offset", 1, 2**62), "offset goes from"),
     (put("voters.offset", -1, 1), "offset"),
     (put("voters.offset", 0, 1), "offset starts at 1"),
@@ -76,7 +76,7 @@ MALICIOUS: list[tuple[Change, str]] = [
     (put("voters.category_offset", 1, -1), "category_offset goes from"),
     (put("voters.threshold", 0, np.nan), "threshold is neither finite"),
     (put("voters.missing_left", 0, 200), "missing_left is neither 0 nor 1"),
-    (put("voters.label", -1, 77), "label is not within -1 and 2"),
+    (put("voters.label", -1, 77), "label is not between -1 and 2"),
     (put("voters.weight", 0, np.nan), "weight is not a finite number"),
     (put("voters.gain", 0, np.inf), "gain is not finite"),
     (put("voters.count", 0, -1), "count is negative"),
@@ -122,7 +122,7 @@ MALICIOUS: list[tuple[Change, str]] = [
     (tell("link", value={"name": "eval"}), "link"),
     (tell("link", value=7), "'link' is a int"),
     (tell("voters", "kind", value="pickle"), "voters are of kind 'pickle'"),
-    (tell("voters", "n_classes", value=2), "label is not within|classes"),
+    (tell("voters", "n_classes", value=2), "label is not between|classes"),
     (tell("voters", "n_classes", value=10**9), "n_classes is 1000000000"),
     (tell("voters", "n_features", value=7), "voters are for 7 columns"),
     (tell("voters", "n_features", value=2**29), "n_features is"),
@@ -250,7 +250,9 @@ def test_a_kind_is_a_class_and_a_line_in_the_table(tmp_path, monkeypatch):
     X = np.zeros((4, 3))
     assert load(tmp_path / "model").predict_proba(X).tolist() == constants().predict_proba(X).tolist()
     content = (tmp_path / "model").read_bytes()
-    refused(tmp_path / "model", craft(content, put("voters.label", 0, 2)), "label holds 2, which is not within 0 and 1")
+    refused(
+        tmp_path / "model", craft(content, put("voters.label", 0, 2)), "label holds 2, which is not between 0 and 1"
+    )
     refused(tmp_path / "model", craft(content, tell("n_features", value=2)), "the table has 3 columns")
     monkeypatch.delitem(VOTERS, "constants")
     refused(tmp_path / "model", content, "voters are of kind 'constants'; the kind must be one of 'forest', ")
@@ -331,9 +333,9 @@ def test_a_learner_reads_rows_by_its_table(tmp_path):
         ("boosting_tree", swap("attributes.edges_", lambda a: a[:, None]), "edges_ are not"),
         ("boosting_tree", swap("attributes.n_draws_", lambda a: a[1:]), "n_draws_ are not"),
         ("boosting_tree", tell("link", value={"name": "share"}), "VoteGraph hold scores, which do not sum to one"),
-        ("boosting_tree_majority", tell("voters", "n_paths", value=10**6 + 1), "must be within 1 and 1000000"),
+        ("boosting_tree_majority", tell("voters", "n_paths", value=10**6 + 1), "must be between 1 and 1000000"),
         ("boosting_tree_majority", tell("params", "n_paths", value=10**7), "n_paths"),
-        ("gradient_linear", put("voters.lines.column", 0, 99), "column holds 99, which is not within"),
+        ("gradient_linear", put("voters.lines.column", 0, 99), "column holds 99, which is not between"),
         ("gradient_linear", put("voters.lines.slope", (0, 0), np.nan), "slope holds a number that is not finite"),
         ("gradient_linear", put("voters.lines.low", 0, 1e9), "low is above high"),
         ("gradient_linear", put("voters.lines.start", 1, 10**6), "start goes from|start ends at"),
@@ -344,7 +346,7 @@ def test_a_learner_reads_rows_by_its_table(tmp_path):
             tell("voters", "trees_per_voter", value=2),
             "voters of 2 trees|a single one if",
         ),
-        ("gradient_linear_three", tell("voters", "trees_per_voter", value=10**9), "whole voters|must be within"),
+        ("gradient_linear_three", tell("voters", "trees_per_voter", value=10**9), "whole voters|must be between"),
     ],
 )
 def test_malformed_documents_are_refused(name, change, message, tmp_path):

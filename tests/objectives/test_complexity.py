@@ -131,7 +131,7 @@ def test_the_penalty_that_theory_asks_for():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"votes": [[2.0]]}, r"votes\[0, 0\] is 2.0; it must be within -1 and 1"),
+        ({"votes": [[2.0]]}, r"votes\[0, 0\] is 2.0; it must be between -1 and 1"),
         ({"votes": [[np.nan]]}, r"votes\[0, 0\] is nan"),
         ({"votes": np.empty((0, 3))}, r"votes has shape \(0, 3\)"),
         ({"draws": 1}, "draws is 1; it must be a whole number of at least 2"),

@@ -152,7 +152,7 @@ def test_leaves_that_hold_no_shares_are_refused(small):
 
 
 CRAFTED: list[tuple[str, Change, str]] = [
-    ("forest", put("voters.share_label", 0, K), "share_label is not within 0 and 10"),
+    ("forest", put("voters.share_label", 0, K), "share_label is not between 0 and 10"),
     ("forest", put("voters.share", 0, np.nan), "share is not finite"),
     ("forest", put("voters.share", 0, 0.5), "the share link needs class shares"),
     ("forest", swap("voters.share", lambda a: a[:-1]), "share_label one per share"),

@@ -77,13 +77,13 @@ def check_numbers(name: str, given: ArrayLike, low: float, high: float) -> F64:
         raise ValueError(f"{name} has shape {values.shape}; give a vector of at least one number.")
     bad = ~((values >= low) & (values <= high))  # NaN is bad too
     if bad.any():
-        raise ValueError(f"{name}[{bad.argmax()}] is {values[bad][0]}; it must be within {low:g} and {high:g}.")
+        raise ValueError(f"{name}[{bad.argmax()}] is {values[bad][0]}; it must be between {low:g} and {high:g}.")
     return values
 
 
 def check_number(name: str, given: float, low: float, high: float) -> float:
     if not (is_number(given) and low <= given <= high):
-        raise ValueError(f"{name} is {given}; it must be within {low:g} and {high:g}.")
+        raise ValueError(f"{name} is {given}; it must be between {low:g} and {high:g}.")
     return float(given)
 
 

@@ -158,7 +158,7 @@ def _parts(X: Any, n_lines: int, n_places: int) -> tuple[I64, I32, NDArray[Any]]
     fits = wide.dtype.itemsize <= 4 or not n_stored or (wide.min() >= 0 and wide.max() < n_places)
     places = wide.astype(np.int32)  # the copy is checked, as the user's array may change meanwhile
     if not fits or (n_stored and (places.min() < 0 or places.max() >= n_places)):
-        raise ValueError(f"X is sparse, and its indices are not all within 0 and {n_places - 1}; build it anew.")
+        raise ValueError(f"X is sparse, and its indices are not all between 0 and {n_places - 1}; build it anew.")
     return start, places, value[:n_stored]
 
 

@@ -50,4 +50,4 @@ def check_finite(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None
 def check_range(name: str, array: NDArray[np.integer[Any]], least: int, most: int) -> None:
     outside = (array < least) | (array > most)
     if outside.any():
-        raise ValueError(f"{name} holds {array[np.argmax(outside)]}, which is not within {least} and {most}.")
+        raise ValueError(f"{name} holds {array[np.argmax(outside)]}, which is not between {least} and {most}.")

@@ -67,7 +67,7 @@ def rademacher(
     bad = ~((H >= -1) & (H <= 1))  # NaN is bad too
     if bad.any():
         i, j = np.unravel_index(int(bad.argmax()), H.shape)
-        raise ValueError(f"votes[{i}, {j}] is {H[i, j]}; it must be within -1 and 1. Scale scores to [-1, 1].")
+        raise ValueError(f"votes[{i}, {j}] is {H[i, j]}; it must be between -1 and 1. Scale scores to [-1, 1].")
     H = H.astype(np.float64, copy=False)
 
     def strongest(values: F64) -> F64:

@@ -164,7 +164,7 @@ class ClassShares:
         falls[1:] = (node[1:] == node[:-1]) & (self.share_label[1:] <= self.share_label[:-1])
         return [
             ("share_offset", ~leaf & (self.sizes > 0), "such that an inner node has class shares"),
-            ("share_label", at(self.share_label >= self.n_classes), f"not within 0 and {self.n_classes - 1}"),
+            ("share_label", at(self.share_label >= self.n_classes), f"not between 0 and {self.n_classes - 1}"),
             ("share_label", at(falls), "not ascending"),
             ("share", at(~np.isfinite(self.share)), "not finite"),
         ]
@@ -254,9 +254,9 @@ class FlatTrees:
     def check(self) -> None:
         """Check all values, so that every walk stays inside the arrays and ends."""
         if not 1 <= self.n_features <= MAX_FEATURES:
-            raise ValueError(f"n_features is {self.n_features}; it must be within 1 and {MAX_FEATURES}.")
+            raise ValueError(f"n_features is {self.n_features}; it must be between 1 and {MAX_FEATURES}.")
         if not 1 <= self.n_classes <= MAX_CLASSES:
-            raise ValueError(f"n_classes is {self.n_classes}; it must be within 1 and {MAX_CLASSES}.")
+            raise ValueError(f"n_classes is {self.n_classes}; it must be between 1 and {MAX_CLASSES}.")
         check_extents("offset", self.offset, len(self.feature), least=1)
         check_extents("category_offset", self.category_offset, len(self.category_bits), least=0)
         self._check_structure()
@@ -269,7 +269,7 @@ class FlatTrees:
         first = np.repeat(self.offset[:-1], self.n_nodes)
         number = np.arange(len(feature)) - first
         outside = (feature < -1) | (feature >= self.n_features)
-        self._refuse("feature", outside, f"not within -1 and {self.n_features - 1}")
+        self._refuse("feature", outside, f"not between -1 and {self.n_features - 1}")
         self._refuse("left", leaf & (left != -1), "not -1 at a leaf")
         self._refuse("left", ~leaf & (left <= number), "not after its parent")
         # the right child is left + 1; in 64 bits, as a crafted file can hold the largest number of 32
@@ -286,7 +286,7 @@ class FlatTrees:
     def _check_votes(self) -> None:
         if self.label is not None:
             outside = (self.label < -1) | (self.label >= self.n_classes)
-            self._refuse("label", outside, f"not within -1 and {self.n_classes - 1}")
+            self._refuse("label", outside, f"not between -1 and {self.n_classes - 1}")
             self._refuse("label", (self.feature >= 0) & (self.label != -1), "not -1 at an inner node")
         if self.value is not None:
             D = self.value.shape[1]

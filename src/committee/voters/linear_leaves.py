@@ -214,7 +214,7 @@ class LinearLeaves:
 
     def check(self) -> None:
         if self.trees_per_voter > MAX_CLASSES:
-            raise ValueError(f"trees_per_voter is {self.trees_per_voter}; it must be within 1 and {MAX_CLASSES}.")
+            raise ValueError(f"trees_per_voter is {self.trees_per_voter}; it must be between 1 and {MAX_CLASSES}.")
         self.forest.check()
         assert self.forest.value is not None
         self.lines.check(self.forest.feature, self.n_features, self.forest.value.shape[1])

@@ -90,7 +90,7 @@ class Rounds:
 
     def check(self) -> None:
         if self.n_outputs > MAX_CLASSES:
-            raise ValueError(f"n_outputs is {self.n_outputs}; it must be within 1 and {MAX_CLASSES}.")
+            raise ValueError(f"n_outputs is {self.n_outputs}; it must be between 1 and {MAX_CLASSES}.")
         self.forest.check()
 
     def to_document(self, tensors: Tensors) -> Document:

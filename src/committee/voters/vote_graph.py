@@ -201,7 +201,7 @@ class PathMajority(UnitSpread):
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_paths <= MAX_PATHS:
-            raise ValueError(f"n_paths is {self.n_paths}; it must be within 1 and {MAX_PATHS}.")
+            raise ValueError(f"n_paths is {self.n_paths}; it must be between 1 and {MAX_PATHS}.")
 
     def __len__(self) -> int:
         return 1

@@ -70,7 +70,10 @@ def test_crafted_figures_of_those_left_out_are_refused(name, figures, tmp_path, 
     ("change", "message"),
     [
         (put("attributes.member_sizes_", 0, 2), "member_sizes_ do not count 4 voters"),
-        (put("attributes.member_sizes_", 0, -(2**62)), "member_sizes_ holds -4611686018427387904, which is not within"),
+        (
+            put("attributes.member_sizes_", 0, -(2**62)),
+            "member_sizes_ holds -4611686018427387904, which is not between",
+        ),
         (swap("attributes.member_sizes_", lambda a: a.astype(np.int32)), "member_sizes_ is int32"),
         (swap("attributes.member_weights_", lambda a: a[:1]), r"member_weights_ is float64 of shape \(1,\)"),
         (swap("attributes.member_losses_", lambda a: a[:, None]), r"member_losses_ is float64 of shape \(3, 1\)"),
