@@ -201,9 +201,11 @@ def test_parameters_that_cannot_be_compared_are_refused(tmp_path):
     ("error", "reason"),
     [(OSError(28, "No space left on device"), ".*No space left on device"), (MemoryError(), "MemoryError")],
 )
-def test_a_file_that_cannot_be_written_does_not_end_the_fit(path, monkeypatch, error, reason):
-    attempt("adaboost", path, monkeypatch, 3)
-    before = path.read_bytes()
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_file_that_cannot_be_written_does_not_end_the_fit(path, monkeypatch, error, reason, begun):
+    if begun:
+        attempt("adaboost", path, monkeypatch, 3)
+    before = path.read_bytes() if begun else None
 
     def full(*_):
         raise error
@@ -212,7 +214,7 @@ def test_a_file_that_cannot_be_written_does_not_end_the_fit(path, monkeypatch, e
     model, X, y = unfitted("adaboost")
     with pytest.warns(UserWarning, match=rf"cannot be written \({reason}\); the fit goes on"):
         model.fit(X, y, checkpoint=path)
-    assert model.committee_.n_voters == 30 and path.read_bytes() == before
+    assert model.committee_.n_voters == 30 and (path.read_bytes() if path.exists() else None) == before
 
 
 def test_a_folder_that_takes_the_place_of_the_file_does_not_end_the_fit(path, monkeypatch):

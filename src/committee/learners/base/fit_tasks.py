@@ -201,7 +201,8 @@ class FitCheckpoint:
             self._state = _state_of(self.random) if self._drawn else None
             self._unwritten = True
             self.write()  # a file that cannot be written is found now, not hours later
-            self._lock()
+            if self.path.exists():
+                self._lock()
         self._next = time.perf_counter() + self.interval
 
     def write(self) -> None:

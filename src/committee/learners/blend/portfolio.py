@@ -177,7 +177,7 @@ def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate],
 def candidates_for_targets(
     wanted: Sequence[Candidate], loss: Loss, target: F64
 ) -> tuple[list[Candidate], list[LeftOut]]:
-    """Candidates whose predictions are in the domain of the loss, and the others: means of targets may be outside."""
+    """Candidates without those that average targets, if a target is outside the domain of the loss, and those."""
     outside = target[~loss.mean_interval.holds(target)]
     if not outside.size:
         return list(wanted), []

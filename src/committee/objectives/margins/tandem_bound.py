@@ -169,7 +169,7 @@ class PairLosses:
 
     @classmethod
     def of_lines(cls, lines: MarginMatrix) -> PairLosses:
-        """Compute the means from the least line of each row, unweighted, for the voters that count on it."""
+        """Compute unweighted means from each voter's least vote among the lines of a row, where it counts."""
         S = lines.matrix
         least = S if lines.lines_of_row == 1 else S.reshape(lines.n_rows, -1, lines.n_voters).min(axis=1)
         return cls.of(least, lines.unseen)
