@@ -9,6 +9,8 @@ from itertools import count
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.callback import ProgressBar
 from sklearn.linear_model import LogisticRegression
 
@@ -250,6 +252,15 @@ def test_what_a_full_disk_did_not_take_is_written_at_the_end(path, monkeypatch):
     model, X, y = unfitted("adaboost")
     model.set_params(n_estimators=1, calibrate=None).fit(X, y, checkpoint=c.Checkpoint(path, interval=0.0))
     assert sizes[0] == 0 and sizes[1] == sizes[2] > 0 and len(sizes) == 3
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_what_a_committee_draws_twice_is_drawn_as_without_a_checkpoint(path, seed):
+    _, X, y = unfitted("adaboost")
+    model = c.CommitteeClassifier("fast", candidates=["lines", "forest"], cv=2, reserve=0.2, random_state=seed)
+    with_checkpoint, without = clone(model).fit(X, y, checkpoint=path), model.fit(X, y)
+    assert_array_equal(with_checkpoint.reserved_rows_, without.reserved_rows_)
+    assert_array_equal(with_checkpoint.predict_proba(X), without.predict_proba(X))
 
 
 def test_callbacks_see_rounds_that_are_known_too(path, monkeypatch):

@@ -93,7 +93,8 @@ class FitTasks:
 
     def random(self, rows: Rows | TargetRows) -> RandomState:
         """Generator of all draws of the fit; that of the first attempt if it is resumed."""
-        return _generator(self._estimator, rows) if self._checkpoint is None else self._checkpoint.random
+        kept = self._checkpoint
+        return kept.random if kept is not None and kept.drawn else _generator(self._estimator, rows)
 
     def group_of(self, rows: Rows | TargetRows) -> Index | None:
         """Number of the group of each row with weight, ``(n,)``; None if no groups are given."""
@@ -183,7 +184,7 @@ class FitCheckpoint:
             "parameters": _digests(estimator),
             "rows": _digest_of_rows(estimator, rows, groups),
         }
-        self._drawn = isinstance(getattr(estimator, "random_state", None), RandomState | Generator)
+        self.drawn = isinstance(getattr(estimator, "random_state", None), RandomState | Generator)
         self.random: RandomState = _generator(estimator, rows)
         self._unwritten, self._seconds = False, 0.0
         self._locked: int | None = None
@@ -198,7 +199,7 @@ class FitCheckpoint:
                 self._unlock()
                 raise
         else:
-            self._state = _state_of(self.random) if self._drawn else None
+            self._state = _state_of(self.random) if self.drawn else None
             self._unwritten = True
             self.write()  # a file that cannot be written is found now, not hours later
             if self.path.exists():
@@ -273,7 +274,7 @@ class FitCheckpoint:
             document, arrays = read_contents(self.path)
             self._compare(document)
             self._state = field(document, "random", dict, None)
-            begun = _random_of(self._state) if self._drawn else None
+            begun = _random_of(self._state) if self.drawn else None
             self.record.take(field(document, "results", dict), arrays)
             if begun is not None:  # the user's generator is left as a single attempt would have left it
                 self.random.set_state(begun.get_state())
