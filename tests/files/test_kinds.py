@@ -422,7 +422,7 @@ def test_digests_of_rows_do_not_change_from_version_to_version():
         (("estimate", "more"), 1, "unknown entry 'more'"),
         (("rows", "complete"), False, "of some rows has"),
         (("rows", "n_repeated"), 1, "are not those of 80 rows"),
-        (("rows", "n_repeated"), None, "does not go with"),
+        (("rows", "n_repeated"), None, "n_repeated"),
         (("rows",), None, "belongs to nothing"),
         (("more",), 1, "unknown entry 'more'"),
         (("versions", "numpy"), ["2"], "the version of 'numpy' is of type list"),

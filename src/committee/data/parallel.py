@@ -100,13 +100,13 @@ def member_executor() -> MemberExecutor | None:
 
 
 def trained_members(jobs: Iterable[Any], n_jobs: int | None) -> AbstractContextManager[Iterator[Any]]:
-    """Run joblib's delayed calls by the executor in force, or on `n_jobs` threads; results are in order."""
+    """Run joblib's delayed calls by the `MemberExecutor` in force, else on `n_jobs` threads; results are in order."""
     executor = member_executor()
     return in_parallel(jobs, n_jobs) if executor is None else executor.results(jobs)
 
 
 def completed_results(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManager[Iterator[Any]]:
-    """Run joblib's delayed calls in the active executor or in `n_jobs` processes, and yield results as completed."""
+    """Run joblib's delayed calls by the `MemberExecutor` in force, else in `n_jobs` processes, in any order."""
     executor = member_executor()
     if executor is not None:
         return executor.results(jobs, ordered=False)

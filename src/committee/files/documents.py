@@ -355,8 +355,9 @@ def _read_rows(document: Document | None, n_rows: int, tensors: Tensors) -> RowS
     if document is None:
         return None
     _check_keys(document, {"complete", "n_rows", "n_repeated"})
-    complete, n, repeated = field(document, "complete", bool), field(document, "n_rows", int), document["n_repeated"]
-    if type(repeated) is not int or n > n_rows or (complete and n != n_rows):
+    n, repeated = field(document, "n_rows", int), field(document, "n_repeated", int)
+    complete = field(document, "complete", bool)
+    if n > n_rows or (complete and n != n_rows):
         raise ValueError(f"a sketch of {str(n)[:40]} rows does not go with {n_rows} rows")
     return RowSketch(tensors.take("digests", np.uint64, 1), complete, n, repeated)
 

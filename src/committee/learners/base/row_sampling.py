@@ -361,9 +361,9 @@ def _nonzero_cells(X: Matrix) -> Iterator[tuple[int, Index, F64]]:
 def copied_rows(rows: Rows | TargetRows, n_threads: int) -> Index | None:
     """Number the distinct row that each row equals, ``(n,)``, if rows were repeated or resampled; else None.
 
-    Different rows are numbered in the order of their first copies. The rule is that of `Folds`: rows of a class that
-    all come k times, and resampled rows. Out-of-core rows, and fewer than `LEAST_DIFFERENT` different rows, which may
-    come equally often by chance, give None.
+    Different rows are numbered in the order of their first copies. The rule is that of `Folds`: in one class at
+    least, nearly all numbers of copies are multiples of a k > 1, or rows are resampled. Out-of-core rows, and fewer
+    than `LEAST_DIFFERENT` different rows, which may come equally often by chance, give None.
     """
     if isinstance(rows.X, OutOfCoreMatrix):
         return None

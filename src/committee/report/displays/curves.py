@@ -407,8 +407,9 @@ class PruningPathDisplay(Display):
         Parameters
         ----------
         estimator : LeafReweighter, LeafReweighterRegressor or MarginReweighter
-            Fitted with ``on="oob"`` or ``"validation"``; with `min_gain` or `max_loss` its path has several steps. A
-            result of `committee.prune` with `max_loss`, which removes whole voters, is drawn against their number.
+            A leaf reweighter fitted with ``on="oob"`` or ``"validation"``; with `min_gain` or `max_loss` its path has
+            several steps. A MarginReweighter is one that `committee.prune` returns with `max_loss`: whole voters are
+            removed, and the path is drawn against their number.
         ax : matplotlib Axes, default=None
             Axes to draw on.
         """
