@@ -142,6 +142,14 @@ def test_what_does_not_go_together_is_refused(sales, tmp_path):
     frame.with_columns(sold=pl.Series(range(120))).write_csv(late)
     said = fail("fit", late, "-t", "label", "--effort", "fast", "--time", "sold")
     assert "the training rows of fold 1 in order of 'sold' are of one class; use fewer folds" in said
+    assert said.endswith("or leave out --time")
+    alone = frame.with_row_index("n").with_columns(
+        g=pl.col("n") % 6,
+        label=pl.when(pl.col("n") % 6 == 0).then(pl.lit("a")).otherwise(pl.format("c{}", pl.col("n") % 5 % 2)),
+    )
+    alone.write_csv(late)
+    said = fail("fit", late, "-t", "label", "--effort", "fast", "--group", "g")
+    assert "class 'a' has rows in one group of 'g' only" in said and "which no number of folds gives" in said
 
 
 def test_folds_of_some_rows_are_those_of_their_groups_and_times():

@@ -75,6 +75,14 @@ def test_equal_times_are_on_one_side_of_a_cut():
         time_splits(np.ones(9), 2)
 
 
+ONE_GROUP = {"groups": Y_IRIS * 5 + GROUPS % 5, "y": (Y_IRIS > 1) & (GROUPS % 5 == 0)}
+TWO_GROUPS = {
+    "groups": np.repeat([0, 1, 2], [51, 49, 50]),
+    "folds": 2,
+    "y": np.repeat([0, 1, 0, 1, 1], [50, 1, 1, 48, 50]),
+}
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
@@ -82,7 +90,11 @@ def test_equal_times_are_on_one_side_of_a_cut():
         ({"groups": np.zeros(150)}, "one group only"),
         ({"groups": [None, *GROUPS[1:]]}, "groups holds missing values"),
         ({"groups": GROUPS[1:]}, "groups has shape (149,); give one value for each of 150 rows"),
-        ({"groups": Y_IRIS * 5 + GROUPS % 5, "folds": 5, "y": (Y_IRIS > 1) & (GROUPS % 5 == 0)}, "of one class"),
+        (
+            ONE_GROUP,
+            "of one class, with any number of folds, as all rows of the other classes are in one group; leave out",
+        ),
+        (TWO_GROUPS, "of one class; use more folds than folds=2, or leave out groups="),
         ({"time": GROUPS, "groups": GROUPS}, "groups and time are both given"),
         ({"time": GROUPS, "repeats": 2}, "repeats=2 does not go with time"),
         ({"time": np.arange(150)}, "the training rows of fold 1 in order of 'time' are of one class; use fewer folds"),

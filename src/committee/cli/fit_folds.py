@@ -71,6 +71,12 @@ def committee_folds(learner: Any, columns: RowColumns, rows: TrainingTable, *, o
 def _check_classes(splits: list[Split], rows: TrainingTable, columns: RowColumns) -> None:
     for k, (train, _) in enumerate(splits):
         if len(absent := np.setdiff1d(rows.y, rows.y[train])):
+            groups = rows.values.groups
+            if groups is not None and groups.filter(rows.y == absent[0]).n_unique() == 1:
+                raise ValueError(
+                    f"class {str(absent[0])!r} has rows in one group of {columns.group!r} only, and every member needs"
+                    " all classes, which no number of folds gives; leave out rows of this class, or --group"
+                )
             raise ValueError(
                 f"fold {k + 1} by {columns.group or columns.time!r} has no training row of class {str(absent[0])!r},"
                 f" and every member needs all classes; use {'fewer' if columns.time else 'more'} folds by -p cv=NUMBER,"

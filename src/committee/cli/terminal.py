@@ -54,6 +54,8 @@ _PHRASES = {
     "drop names '": "--drop names '",
     "categorical names '": "--categorical names '",
     "numeric names '": "--exposure names '",
+    "leave out groups=": "leave out --group",
+    "leave out time=": "leave out --time",
     "y holds one class only": "the target holds one class only",
     " (rows of zero weight do not count)": "",
     ", and the attributes that describe a training are not set": "",

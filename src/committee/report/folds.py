@@ -96,10 +96,15 @@ class Folds:
             return stratified_folds(codes, self.folds, self.repeats, self.seed)
         for k, (train, test) in enumerate(found):
             if of_classes and len(np.unique(codes[train])) < 2:
-                other, name = ("more", self.group_name) if self.time is None else ("fewer", self.time_name)
+                if self.groups is not None and _one_group_divides(codes, self.groups):
+                    raise ValueError(
+                        f"the training rows of fold {k + 1} {self.words} are of one class, with any number of folds,"
+                        " as all rows of the other classes are in one group; leave out groups="
+                    )
+                other, option = ("more", "groups") if self.time is None else ("fewer", "time")
                 raise ValueError(
                     f"the training rows of fold {k + 1} {self.words} are of one class; use {other} folds than"
-                    f" folds={self.folds}, or leave out {name!r}"
+                    f" folds={self.folds}, or leave out {option}="
                 )
             if not len(test):
                 raise ValueError(f"fold {k + 1} {self.words} has no rows; use fewer folds than folds={self.folds}")
@@ -116,6 +121,14 @@ class Folds:
                 splitter = kind(n_splits=self.folds, shuffle=True, random_state=self.seed + repeat)
                 found += splitter.split(np.zeros((codes.size, 1)), codes, self.groups)
         return found
+
+
+def _one_group_divides(codes: Rows, groups: Rows) -> bool:
+    """Return whether the rows outside some group are of fewer than two classes."""
+    pairs = np.unique(np.stack([codes, groups]), axis=1)
+    classes, n_groups = np.unique(pairs[0], return_counts=True)
+    alone = pairs[1, np.isin(pairs[0], classes[n_groups == 1])]  # group of each class that is in one group only
+    return len(alone) > 0 and len(classes) - int(np.bincount(alone).max()) < 2
 
 
 def stratified_folds(codes: Rows, folds: int, repeats: int, seed: int) -> list[Split]:
