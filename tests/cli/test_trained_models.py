@@ -140,6 +140,25 @@ def test_rows_of_the_training_are_known_where_new_ones_are_meant(folder, tmp_pat
     assert known in said and "--on oob" in said
     assert "error at most" in succeed("certify", model, table, "--on", "oob").stdout
     assert "error at most" in succeed("certify", model, folder / "new.csv").stdout
+    succeed("fit", table, "-t", "target", *forest[:4], "--folds", 0, "-o", tmp_path / "unscored.st")
+    said = fail("certify", tmp_path / "unscored.st", table)
+    assert "give rows not used in training, or fit with -p oob_score=True for --on oob" in said
+    said = succeed("margins", tmp_path / "unscored.st", table, "--on", "validation").stderr
+    assert "or --on oob to use out-of-bag voters" in said
+    succeed("fit", table, "-t", "target", "--effort", "fast", "-o", tmp_path / "committee.st")
+    assert "or fit with -p reserve=0.1 for --on oob" in fail("certify", tmp_path / "committee.st", table)
+    said = fail("certify", tmp_path / "committee.st", table, "--on", "oob")
+    assert "its fit used all rows, to train members and, out of fold, to choose temperatures" in said
+    boosted = ("-m", "gradient_boosting", "-p", "n_estimators=5", "--folds", 0, "-o", tmp_path / "boosted.st")
+    succeed("fit", table, "-t", "target", *boosted)
+    for said in (
+        fail("certify", boosted[-1], table),
+        succeed("margins", boosted[-1], table, "--on", "validation").stderr,
+    ):
+        assert known in said and said.rstrip().endswith("give rows not used in training")
+    assert "--drop names the target 'target'; leave it out of --drop" in fail(
+        "evaluate", model, table, "--drop", "target"
+    )
     assert "--keep is for a table on which a forest" in fail("prune", model, table, "--keep", "worst texture")
 
 

@@ -64,7 +64,9 @@ def read_labelled_rows(
     def target_of(names: list[str]) -> str:
         if target:
             return target
-        return trained_on if trained_on is not None and trained_on in names else _only_unused(used, names, weight)
+        if trained_on is not None and trained_on in names:
+            return trained_on
+        return _only_unused(used, names, weight, trained_on if trained_on in table.dropped else None)
 
     paths = [data] if isinstance(data, Path) else list(data)
     if reads_in_chunks(paths):
@@ -104,13 +106,34 @@ def _take_weights(frame: Any, weight: str | None, target: str) -> tuple[Any, NDA
     return rest, values.weights
 
 
-def _only_unused(used: set[str], columns: list[str], weight: str | None) -> str:
+def _only_unused(used: set[str], columns: list[str], weight: str | None, dropped: str | None) -> str:
     unused = [name for name in columns if name not in used and name != weight] if used else []
     if len(unused) != 1:
+        if dropped is not None:
+            raise ValueError(
+                f"--drop names the target {dropped!r}; leave it out of --drop, or name another by --target"
+            )
         among = f": one of {quoted(unused)}" if unused else ""
         raise ValueError(f"--target is missing: name the column of the labels or numbers{among}")
     note(f"target {unused[0]!r}: the only column that the model does not use")
     return unused[0]
+
+
+def out_of_bag_advice(learner: Any, *, checked: bool) -> str:
+    """Return the alternative to held-out rows, if there is one: --on oob, or a fit that allows it.
+
+    `checked`: draws of rows that are repeated must be checkable by stored votes.
+    """
+    from committee.learners.blend.committees import CommitteeClassifier
+    from committee.learners.trained_ensembles.out_of_bag import has_checkable_draws, has_out_of_bag_rows
+
+    if isinstance(learner, CommitteeClassifier) and not hasattr(learner, "reserved_rows_"):
+        return ", or fit with -p reserve=0.1 for --on oob"
+    if not has_out_of_bag_rows(learner):
+        return ""
+    if checked and not has_checkable_draws(learner):
+        return ", or fit with -p oob_score=True for --on oob"
+    return ", or --on oob to use out-of-bag voters"
 
 
 def match_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArray[Any]:

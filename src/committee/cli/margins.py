@@ -102,7 +102,7 @@ def margins(
     """
     output, rows, picture = options.output, options.rows, options.picture
     with error_lines(debug, output, rows, picture):
-        from committee.cli.labelled_rows import read_labelled_rows
+        from committee.cli.labelled_rows import out_of_bag_advice, read_labelled_rows
         from committee.report.provenance import known_rows, learned_from
 
         options.check()
@@ -112,7 +112,8 @@ def margins(
         require_classes(learner, model, "examined by margins", instead)
         given = read_labelled_rows(learner, data, options.target, table, weight=options.weight)
         if options.on == "validation" and (known := learned_from(learner, known_rows(learner, given.X))):
-            note(f"{known}; margins of new rows are smaller. --on oob uses the out-of-bag voters of each row")
+            advice = out_of_bag_advice(learner, checked=False)
+            note(f"{known}; margins of new rows are smaller: give rows not used in training{advice}")
         voting = _voting(learner, given, options.on)
         before = _distribution(learner, given, voting)
         after: MarginDistribution | None = None

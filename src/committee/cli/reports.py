@@ -332,7 +332,7 @@ def certify(
     """
     with error_lines(debug):
         from committee import certify as run
-        from committee.cli.labelled_rows import read_labelled_rows
+        from committee.cli.labelled_rows import out_of_bag_advice, read_labelled_rows
         from committee.cli.model_rows import read_features
         from committee.report.provenance import known_rows, learned_from
 
@@ -348,8 +348,8 @@ def certify(
         rows = read_labelled_rows(learner, data, options.target, table, weight=options.weight)
         if on == "validation" and (learned := learned_from(learner, known_rows(learner, rows.X))):
             raise ValueError(
-                f"{learned}: they prove nothing about new rows; give rows not used in training, or --on oob to use"
-                " out-of-bag voters"
+                f"{learned}: they prove nothing about new rows; give rows not used in training"
+                f"{out_of_bag_advice(learner, checked=True)}"
             )
         further = None if options.test is None else read_labelled_rows(learner, options.test, options.target, table)
         try:

@@ -85,6 +85,28 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
     return out
 
 
+def has_out_of_bag_rows(ensemble: Any) -> bool:
+    """Return whether `checked_out_of_bag_mask` is possible for the training rows of an ensemble."""
+    if isinstance(ensemble, Blend):
+        return hasattr(ensemble, "reserved_rows_") and not np.isnan(ensemble.reserve_loss_)
+    table = getattr(ensemble, "table_", None)
+    if (table is not None and table.values) or getattr(ensemble, "n_groups_", None) is not None:
+        return False
+    if isinstance(ensemble, TrainedEnsemble):
+        return ensemble.trained is not getattr(ensemble, "committee_", None) and has_out_of_bag_rows(ensemble.trained)
+    if isinstance(ensemble, ForestEstimator | SubaggingClassifier):
+        share = ensemble.max_samples
+        draws = ensemble.bootstrap or share not in (None, 1.0) or getattr(ensemble, "reserve", 0.0) > 0.0
+        return draws and (ensemble.random_state is None or isinstance(ensemble.random_state, Integral))
+    return getattr(ensemble, "estimators_samples_", None) is not None
+
+
+def has_checkable_draws(ensemble: Any) -> bool:
+    """Return whether given rows can be checked by stored out-of-bag votes, or no rows are drawn again."""
+    redrawn = isinstance(ensemble, RandomForestClassifier | SubaggingClassifier)
+    return not redrawn or getattr(ensemble, "oob_decision_function_", None) is not None
+
+
 def _positive_weight(labels: NDArray[Any], sample_weight: ArrayLike | None) -> Mask:
     return np.ones(len(labels), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
 
@@ -108,9 +130,9 @@ def _reserved_rows(blend: Blend, y: ArrayLike, sample_weight: ArrayLike | None) 
     reserve = getattr(blend, "reserved_rows_", None)
     if reserve is None:
         raise ValueError(
-            f"on='oob' has no rows that are new to the {type(blend).__name__}: members that draw rows have seen all "
-            "of them in some of their trees, and temperatures, steps and weights were chosen by out-of-fold rows. Fit "
-            "a CommitteeClassifier with reserve=0.1, or use on='validation' with rows kept from its fit."
+            f"on='oob' has no rows that are new to the {type(blend).__name__}: its fit used all rows, to train members "
+            "and, out of fold, to choose temperatures, steps and weights. Fit a CommitteeClassifier with reserve=0.1, "
+            "or use on='validation' with rows kept from its fit."
         )
     counted = _positive_weight(column_or_1d(y), sample_weight)
     if (
@@ -303,7 +325,7 @@ def check_oob_votes(ensemble: Any, committee: Committee, signed: SignedVotes, un
     """
     stored = getattr(ensemble, "oob_decision_function_", None)
     if stored is None:
-        if isinstance(ensemble, RandomForestClassifier | SubaggingClassifier):
+        if not has_checkable_draws(ensemble):
             raise ValueError(
                 f"{type(ensemble).__name__} has no stored out-of-bag vote by which rows drawn again could be checked; "
                 "fit it with oob_score=True, or use held-out rows instead."
