@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from committee import load
+from committee import TreeVoter, load
 from tests.cli.calls import fail, succeed
 
 
@@ -124,6 +124,7 @@ def test_refused(iris, tmp_path):
     for name in ("bad.json", "bad.txt", "bad.skops", "bad.ubj", "bad.pkl"):
         (tmp_path / name).write_text("hello", "utf-8")
     (tmp_path / "empty.json").write_text("{}", "utf-8")
+    TreeVoter().fit(X, y).save(tmp_path / "own.st")
     forest = RandomForestClassifier(1, random_state=0).fit(X, y)
     state = forest.estimators_[0].tree_.__getstate__()
     state["nodes"]["left_child"][2] = 0  # a circle
@@ -143,6 +144,7 @@ def test_refused(iris, tmp_path):
         ("cannot be opened as a pickle", "bad.pkl", "--trust-pickle"),
         ("there is no file", "none.json"),
         ("unknown ending; use one of .skops, .json", "m.onnx"),
+        ("own.st is a model file of committee already; it needs no conversion", "own.st"),
         ("cannot be converted: it is Ridge, a kind that is not supported", "numbers.skops"),
         ("and this library's learners, and of regressors forests and boosters.", "classes.skops"),
         ("--classes gives 2 classes the name 1; give each a name of its own", "forest.skops", "--classes", "1,01,2"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.files import check_writable, save_model
+from committee.cli.files import check_writable, is_safetensors, load_learner, save_model
 from committee.cli.options import split_names
 from committee.cli.terminal import Debug, error_lines, info, note, notes_on_warnings
 from committee.data.text import pluralize
@@ -107,6 +107,9 @@ def read_foreign_model(path: Path, *, trust_pickle: bool) -> Any:
     """
     ending = path.suffix.lower()
     if ending not in (*READERS, *PICKLES):
+        if is_safetensors(path):
+            load_learner(path)
+            raise ValueError(f"{path} is a model file of committee already; it needs no conversion")
         raise ValueError(f"{path} has an unknown ending; use one of {', '.join((*READERS, *PICKLES))}")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}")

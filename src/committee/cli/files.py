@@ -85,6 +85,15 @@ def load_learner(path: Path) -> Any:
     return bare_committee(model)
 
 
+def is_safetensors(path: Path) -> bool:
+    """Return whether a file starts with the length of a JSON header and the header."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(9)
+    return start[8:] == b"{" and int.from_bytes(start[:8], "little") < path.stat().st_size
+
+
 def require_classes(learner: Any, model: Path, verb: str, instead: str) -> None:
     """Raise ValueError if a model is a regressor and a classifier is required."""
     if not hasattr(learner, "classes_"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from committee.cli.exposure import fitted_exposure
-from committee.cli.files import check_writable, copy_metadata, load_learner, save_model, store_formats
+from committee.cli.files import check_writable, copy_metadata, is_safetensors, load_learner, save_model, store_formats
 from committee.cli.margins import OBJECTIVES
 from committee.cli.options import RowsAre, TrainingOptions, check_choice, takes_options
 from committee.cli.row_columns import RowColumns, Weight
@@ -133,7 +133,7 @@ def prune(
         if not source.exists():
             raise FileNotFoundError(f"there is no file {str(source)!r}")
         rows: LabelledRows | None
-        if _is_model(source):
+        if is_safetensors(source):
             if table.kept:
                 raise ValueError("--keep is for a table on which a forest is fitted; leave it out with a model")
             before, on = load_learner(source), options.on
@@ -173,15 +173,6 @@ def _check_metric(metric: str | None, *, classes: bool) -> None:
         check_choice(
             "--metric", metric, (*(CLASS_LOSSES if classes else NUMBER_LOSSES), "roc_auc" if classes else "r2")
         )
-
-
-def _is_model(source: Path) -> bool:
-    # a safetensors file starts with the length of its JSON header and the header
-    if not source.is_file():
-        return False
-    with source.open("rb") as file:
-        start = file.read(9)
-    return start[8:] == b"{" and int.from_bytes(start[:8], "little") < source.stat().st_size
 
 
 def _forest(source: Path, table: TrainingOptions, options: PruneOptions) -> tuple[Any, LabelledRows]:
