@@ -317,6 +317,12 @@ def test_text_for_numbers_and_numbers_for_text(make_plain: Any) -> None:
             schema.encode(X)
 
 
+def test_categories_of_whole_numbers_are_named_as_integers() -> None:
+    schema = TableSchema.learn(pl.DataFrame({"a": [0.0, 1.0, 2.0, 3.0]}), categorical_features=["a"])
+    with pytest.raises(ValueError, match="column 'a' must hold 0, 1, 2 and 1 more, as in training, but holds text"):
+        schema.encode(pl.DataFrame({"a": ["x"]}))
+
+
 def test_containers_that_are_refused() -> None:
     schema = TableSchema(("a",), (None,))
     for X, message in (

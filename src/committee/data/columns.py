@@ -186,8 +186,11 @@ class Column:
             return np.full(len(self.series), np.nan)
         if not isinstance(categories[0], str):
             if self.kind == "text" and self.series.null_count() < len(self.series):
+                known = [
+                    int(value) if isinstance(value, float) and value.is_integer() else value for value in categories
+                ]
                 raise ValueError(
-                    f"column {self.name!r} must hold {quoted(categories, 3)}, as in training, but holds text; pass the "
+                    f"column {self.name!r} must hold {quoted(known, 3)}, as in training, but holds text; pass the "
                     "column as in training"
                 )
             return encode_numbers(self.numbers(), categories, self.name)
