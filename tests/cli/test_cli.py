@@ -392,7 +392,7 @@ def test_predict_ignores_other_columns(table, model):
     plain = succeed("predict", model, table, "--drop", "id,label")
     assert plain.stderr == ""
     result = succeed("predict", model, table)
-    assert result.stderr == "note: the model does not use the columns 'id', 'label'\n"
+    assert result.stderr == "note: the model does not use the column 'id'\n"
     assert result.stdout == plain.stdout and len(result.stdout.splitlines()) == 121
 
 

@@ -66,7 +66,7 @@ def test_rows_without_an_exposure_are_predicted_per_unit(claims, model, tmp_path
 def test_explanations_are_per_unit(claims, model):
     result = succeed("explain", model, claims)
     assert "note: explained for an exposure of 1; multiply the prediction by 'years'" in result.stderr
-    assert "does not use the column 'claims'" in result.stderr
+    assert "does not use the column" not in result.stderr
     per_unit = load(model).predict(pl.read_csv(claims).drop("years", "claims")[:1]).item()
     assert f"predicted {per_unit:.4g}" in result.stdout
 

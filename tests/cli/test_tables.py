@@ -541,7 +541,7 @@ def test_predictions_keep_the_columns_that_name_rows(tmp_path, plain):
         "\n".join(f"{line},{'key' if k == 0 else f'{k:05}'}" for k, line in enumerate(text().splitlines())), "utf-8"
     )
     result = succeed("predict", model, path, "--id", "key,size")
-    assert "does not use the columns 'id', 'answer'" in result.stderr
+    assert "does not use the column 'id'" in result.stderr
     found = pl.read_csv(result.stdout.encode(), schema_overrides={"key": pl.String})
     assert found.columns == ["key", "size", "prediction"]
     assert found["key"].to_list() == [f"{k + 1:05}" for k in range(N)]

@@ -324,7 +324,7 @@ def model_chunks(
         return replace(pieces, source=CheckedFiles(pieces.source))
     check_not_dropped(learner, table)
     unnamed = {*ids, *answers, *numbers}.difference(names)
-    check_columns("the table", names, [name for name in pieces.columns or () if name not in unnamed])
+    check_columns(learner, "the table", names, [name for name in pieces.columns or () if name not in unnamed])
     names = (*names, *numbers)
     others, known = [name for name in answers if name not in names], columns.known()
     text, forms = list(columns.text), dict(columns.forms)

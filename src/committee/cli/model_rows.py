@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 # --- columns ---------------------------------------------------------------------------------------------
 
 
-def check_columns(data: str, used: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse a table that lacks columns of the model, and note the columns that the model does not use."""
-    present, known = set(names), set(used)
+def check_columns(learner: Any, data: str, used: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a table that lacks columns of the model, and note columns other than these and the model's target."""
+    made = getattr(learner, "provenance_", None)
+    present, known = set(names), {*used, *(() if made is None else (made.target,))}
     missing = [name for name in used if name not in present]
     extra = [name for name in names if name not in known]
     if missing:
@@ -94,10 +95,13 @@ def _with_model_names(learner: Any, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def select_features(learner: Any, frame: pl.DataFrame, data: str, ids: Sequence[str] = ()) -> Any:
-    """Select the columns that a model uses from a table, called `data` in errors; a note names others except `ids`."""
+    """Select the columns that a model uses from a table, called `data` in errors.
+
+    A note names other columns, except `ids` and the target of the training.
+    """
     names = LearnedColumns.of_model(learner).names
     if names is not None:
-        check_columns(data, names, [name for name in frame.columns if name not in ids or name in names])
+        check_columns(learner, data, names, [name for name in frame.columns if name not in ids or name in names])
         return restore_times(frame.select(names), {} if learner.table_ is None else learner.table_.typed_forms)
     # fitted on an array: columns are matched by position; converted models may have text categories even so
     X, table = frame.drop(ids, strict=False), table_schema(learner)
