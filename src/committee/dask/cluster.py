@@ -104,8 +104,8 @@ def outside_of_tasks() -> Iterator[None]:
 class Cluster:
     """The workers of a client's cluster.
 
-    Every wait ends with a `ClusterError` after `timeout` seconds without a heartbeat of a worker or a response of the
-    scheduler.
+    Every wait ends with a `ClusterError` after `timeout` seconds without a heartbeat or a result of any worker, even if
+    the scheduler responds.
     """
 
     def __init__(self, client: Client | None, timeout: float) -> None:

@@ -127,7 +127,9 @@ class ParquetFiles:
         reject_duplicates(names)
         missing = [name for name in wanted or () if name not in names]
         if missing and missing[0] in self._names_in_files:
-            raise ValueError(f"{str(path)!r}: there is no column {missing[0]!r}, which others have; add or omit it")
+            raise ValueError(
+                f"{str(path)!r}: there is no column {missing[0]!r}, which others have; add it, or omit it in columns="
+            )
         if missing:
             raise ValueError(
                 f"{str(path)!r}: there is no column {missing[0]!r}; {suggest_names(missing[0], self.names)}"

@@ -103,7 +103,7 @@ class Growth:
         return Leaf([], weights, 1.0, np.ones_like(weights) if self.keep_reach else None, share=1.0)
 
     def branching(self, leaf: Leaf) -> Branching | None:
-        """Train a voter at a leaf; `None` if the leaf has no weight, and where `taken` returns it."""
+        """Train a voter at a leaf; `None` without weight, or if it lowers no loss (at the root see `taken`)."""
         if not leaf.mass > 0.0:
             return None
         if self.sampled is None:

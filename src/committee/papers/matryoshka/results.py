@@ -121,7 +121,7 @@ def setting_of(method: str, T: int) -> Setting:
 
 
 def in_order(results: NestingResults, settings: Sequence[Setting], what: Measure) -> tuple[int, int]:
-    """Count the tables on which a figure rises from setting to setting, and all tables."""
+    """Count the tables on which a figure rises from setting to setting, and those with all settings."""
     tables = results.shared(settings)
     found = np.array([results.means(setting, what, tables) for setting in settings])
     return int((np.diff(found, axis=0) > 0.0).all(axis=0).sum()), len(tables)
