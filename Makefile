@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORE := $(shell find core -name '*.[ch]pp')
 JOBS ?= 2
+# Compiled modules are kept, whatever the shell says: hundreds of processes of the tests load the same ones.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-all slow anywhere setup_faults browser site wheel lint format sanitize same_bits fuzz coverage mutants bench clean
 .DEFAULT_GOAL := test
@@ -60,10 +62,10 @@ test-all: .venv/test
 	$(MAKE) --keep-going site browser lint sanitize same_bits anywhere setup_faults mutants wheel
 	$(MAKE) fuzz ROUNDS=3
 
-# One of ten parts of what `make test` leaves out: PART is 0 to 9.
+# One of twenty parts of what `make test` leaves out: PART is 0 to 19.
 PART ?= 0
 slow: .venv/test
-	$(PYTEST) -m 'slow and not browser' --part $(PART)/10
+	$(PYTEST) -m 'slow and not browser' --part $(PART)/20
 
 # Tests of processes, signals, files, terminals, dates and caches in unusual surroundings: signals ignored, no home, the C locale and others.
 anywhere: .venv/test

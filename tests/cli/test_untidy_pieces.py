@@ -35,6 +35,7 @@ NOTES = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", NOTES)
 def test_untidy_files_give_the_model_of_tidy_ones(tidy, tmp_path, name):
     of_tidy, expected = tidy[1:]

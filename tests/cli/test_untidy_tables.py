@@ -46,6 +46,7 @@ UNTIDY = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", UNTIDY)
 def test_an_untidy_table_gives_the_model_of_the_tidy_one(tidy, tmp_path, name):
     table, of_tidy, expected = tidy

@@ -113,6 +113,7 @@ def test_the_order_of_categories_changes_no_tree_of_medians(case, random):
     assert_array_equal(one.leaf_of_row, two.leaf_of_row)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", DEEP_KINDS)
 def test_trees_grown_at_the_same_time(kind):
     case = random_case(np.random.default_rng(0), kind, 3000, 6, n_classes=3, max_bins=60)

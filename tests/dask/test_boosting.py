@@ -104,7 +104,7 @@ def wait_until_released(client: Client) -> None:
 @pytest.mark.parametrize(
     ("settings", "weighted"),
     [
-        ({}, True),
+        pytest.param({}, True, marks=pytest.mark.slow),
         pytest.param({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, False, marks=pytest.mark.slow),
         pytest.param({"learning_rate": 0.1, "subsample": 1.0, "max_features": None}, True, marks=pytest.mark.slow),
         pytest.param({"early_stopping": True, "n_iter_no_change": 2}, True, marks=pytest.mark.slow),

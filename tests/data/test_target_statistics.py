@@ -127,6 +127,7 @@ def test_missing_cells_stay_missing_and_new_levels_are_all_rows_together():
     assert_array_equal(new[:, 1], [values.unknown, np.nan])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 @pytest.mark.parametrize("k", [20, 250, 2000])
 def test_levels_that_say_nothing_have_one_number(n_classes, k):

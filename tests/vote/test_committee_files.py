@@ -111,6 +111,7 @@ def test_a_converted_committee_comes_back(name: str, tmp_path: Path) -> None:
             loaded.predict(X.rename(columns={X.columns[0]: "else"}))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_committees_of_learners_come_back(name: str, tmp_path: Path) -> None:
     """Every kind of voters, link and intercept that the library makes."""

@@ -221,6 +221,7 @@ def two_classes() -> tuple[Any, Any]:
     return X, np.where(y > 0, "yes", "no")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("data", [table, two_classes, matrix])
 @pytest.mark.parametrize("name", MODELS)
 def test_the_loaded_model_is_the_saved_one(name, data, tmp_path):

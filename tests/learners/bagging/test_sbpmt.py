@@ -97,7 +97,7 @@ CONFIGURATIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("params", CONFIGURATIONS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @settings(max_examples=8)

@@ -212,6 +212,7 @@ def test_seeds_of_the_voters():
 # --- out of bag ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("voting", ["hard", "soft"])
 @pytest.mark.parametrize("bootstrap", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])

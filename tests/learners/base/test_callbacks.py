@@ -178,6 +178,7 @@ def scores(monitor: ScoringMonitor, task: str, name: str = "accuracy") -> list[f
     return [row[name] for row in monitor.get_logs().data if row["task_name"] == task]
 
 
+@pytest.mark.one_in(3)
 @each_ensemble
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_of_the_monitor_are_those_of_the_stages(ensemble, weighted):

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -222,6 +223,7 @@ FIRST = {type(subject.model): subject.model for subject in reversed(SUBJECTS)}
 """The first subject of each learner."""
 
 
+@cache
 def words(model: Any) -> str:
     return " ".join(repr(model).split())
 
@@ -232,6 +234,7 @@ def test_every_learner_is_checked():
     assert {kind.__name__ for kind in FIRST} == set(c.LEARNERS) - trained_first
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("subject", "check"),
     [

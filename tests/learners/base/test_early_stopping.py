@@ -496,6 +496,7 @@ def weighted_rows(model, n=90, seed=7):
     return X, y, w, kept
 
 
+@pytest.mark.one_in(3)
 @quiet
 @each_booster
 def test_weights_of_validation_rows_are_repeated_rows(model):
@@ -571,6 +572,7 @@ def test_whole_groups_are_held_out_and_every_class_stays(seed, n_groups, n_class
         assert set(labels[~inside]) == set(labels)
 
 
+@pytest.mark.one_in(3)
 @quiet
 @each_booster
 def test_groups_are_held_out_as_wholes(model, monkeypatch):
@@ -645,6 +647,7 @@ def test_groups_that_cannot_be_held_out():
 # --- curves of training and validation rows ---------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @quiet
 @each_booster
 def test_curves_are_those_of_the_stages(model, tmp_path):
@@ -729,6 +732,7 @@ def test_groups_and_weights_are_routed_to_the_fit():
 # --- the number of rounds that are kept -------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(3)
 @quiet
 @each_booster
 def test_the_best_iteration_is_the_first_best_round_that_patience_reached(model, tmp_path):

@@ -148,6 +148,7 @@ def test_rules_name_the_column_and_what_its_numbers_are():
     assert line.design_names_ == ["size", "rate of yes by town"]
 
 
+@pytest.mark.one_in(3)
 @each_model
 def test_files_keep_the_numbers(model, tmp_path):
     frame, y = towns()

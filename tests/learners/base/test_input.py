@@ -290,6 +290,7 @@ def test_vectors_in_another_order_than_the_frame():
             AdaBoostClassifier(3).fit(FRAME, pd.Series(Y, index=index))
 
 
+@pytest.mark.one_in(3)
 @each_learner
 @pytest.mark.parametrize(
     "to_frame", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas], ids=["pd", "pl", "pa"]

@@ -82,6 +82,7 @@ def small_members(monkeypatch):
     use_small_members(monkeypatch)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=words)
 def test_names_change_no_classifier(model):
@@ -90,6 +91,7 @@ def test_names_change_no_classifier(model):
     assert_allclose(p, q, rtol=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("model", REGRESSORS, ids=words)
 def test_names_and_units_change_no_regressor(model):

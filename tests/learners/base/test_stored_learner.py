@@ -188,6 +188,7 @@ CRAFTED: list[tuple[str, Change, str]] = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "change", "message"), CRAFTED)
 def test_crafted_files_are_refused(tmp_path, name, change, message):
     MODELS[name]().save(tmp_path / "model")

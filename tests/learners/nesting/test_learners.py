@@ -107,6 +107,7 @@ def test_the_unit_of_a_column_does_not_matter(model, factor):
     same(fitted(model, X, y), fitted(model, X * factor, y), X, X * factor, tolerance=1e-6)
 
 
+@pytest.mark.one_in(2)
 @every_learner
 @pytest.mark.parametrize("method", ["expected", "likely_path"])
 def test_every_class_is_told_from_the_rest_as_two_classes_are(model, method):

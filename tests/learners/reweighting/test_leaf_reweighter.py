@@ -159,6 +159,7 @@ def held(model):
     return float((model.predict(X_new) == y_new).mean())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.filterwarnings("ignore:pruned to")
 @pytest.mark.parametrize("most", [0.02, 0.1, 0.5, 1.0, 100, 3])
 def test_the_limit_holds(most):

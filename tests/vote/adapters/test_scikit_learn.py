@@ -85,6 +85,7 @@ EXACT = {name for name in ENSEMBLES if "boosted" not in name}
 NO_PROBABILITY = {"hard vote", "weighted hard vote", "vote of trees", "vote without one"}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("name", ENSEMBLES)
 def test_the_committee_votes_as_the_original(name, table):
