@@ -36,6 +36,24 @@ def draw(rng, n):
     return X, (X[:, 0] > 0.0) ^ (rng.random(n) < 0.02)
 
 
+@pytest.mark.filterwarnings("ignore:y holds one class only")
+@pytest.mark.parametrize(
+    ("bounds", "model"),
+    [
+        (for_sbpmt, SBPMTClassifier(random_state=0)),
+        (lambda model, X, y: for_adaboost(model), AdaBoostClassifier()),
+        (for_vote, AdaBoostClassifier()),
+        (for_vote, SubaggingClassifier(TreeVoter(max_depth=2), n_estimators=3, random_state=0)),
+    ],
+)
+def test_one_class_and_other_models_are_refused(bounds, model):
+    X, y = noisy(20)
+    with pytest.raises(ValueError, match="model was fitted on the class 0 alone, and these bounds need two"):
+        bounds(model.fit(X, np.zeros_like(y)), X, y)
+    with pytest.raises(TypeError, match=f"DecisionTreeClassifier; these bounds are for .*{type(model).__name__}"):
+        bounds(DecisionTreeClassifier().fit(X, y), X, y)
+
+
 def values(bounds):
     return {name: bound.value for name, bound in bounds.items()}
 

@@ -74,9 +74,11 @@ def for_sbpmt(
 
     Raises
     ------
+    TypeError
+        If model is of another class.
     ValueError
         If X has another number of rows than the fit, y holds an unknown label, a number is out of range, or the model
-        has class weights or drew groups.
+        has class weights, one class alone, or drew groups.
 
     Examples
     --------
@@ -90,6 +92,7 @@ def for_sbpmt(
     (True, True)
     """
     theta, delta = check_number("theta", theta, -1.0, 1.0), check_delta(delta)
+    _check_model(model, SBPMTClassifier)
     if model.class_weight is not None:
         raise ValueError(
             f"model was fitted with class_weight={model.class_weight!r}, and these theorems count every row once; fit "
@@ -136,8 +139,11 @@ def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
 
     Raises
     ------
+    TypeError
+        If model is of another class.
     ValueError
-        If theta is out of range, or the votes abstain between more than two classes: their Z_t bound no share of rows.
+        If theta is out of range, the model has one class alone, or the votes abstain between more than two classes:
+        their Z_t bound no share of rows.
 
     Examples
     --------
@@ -149,8 +155,8 @@ def for_adaboost(model: AdaBoostClassifier, theta: float = 0.0) -> Bound:
     >>> 1 - model.score(X, y) <= for_adaboost(model).value < 0.01
     True
     """
-    check_is_fitted(model)
     theta = check_number("theta", theta, -1.0, 1.0)
+    _check_model(model, AdaBoostClassifier)
     alpha, K = model.committee_.weights, len(model.classes_)
     errors = model.estimator_errors_
     if model.vote_ == "discrete":
@@ -218,8 +224,10 @@ def for_vote(
 
     Raises
     ------
+    TypeError
+        If model is of another class.
     ValueError
-        If votes are scores, |B| is unknown, or a number is out of range.
+        If votes are scores, |B| is unknown, a number is out of range, or the model has one class alone.
 
     Examples
     --------
@@ -231,7 +239,7 @@ def for_vote(
     >>> bound.vacuous, f"{bound.terms['rows_to_be_useful']:.0e} rows would bring it down to 1/2"
     (True, '4e+04 rows would bring it down to 1/2')
     """
-    check_is_fitted(model)
+    _check_model(model, AdaBoostClassifier, SubaggingClassifier)
     committee = model.committee_
     if committee.voters.kind != "label":
         raise ValueError(
@@ -248,6 +256,17 @@ def for_vote(
         "lectures": voting(margins, by_bins, eta),
         "certified": voting_certified(margins, by_rows, eta, n_classes=K, rows_per_voter=rows),
     }
+
+
+def _check_model(model: Any, *learners: type[AdaBoostClassifier | SubaggingClassifier | SBPMTClassifier]) -> None:
+    if not isinstance(model, learners):
+        names = " or ".join(learner.__name__ for learner in learners)
+        raise TypeError(f"model is of type {type(model).__name__}; these bounds are for {names}. Others: certify.")
+    check_is_fitted(model)
+    if len(model.classes_) < 2:
+        raise ValueError(
+            f"model was fitted on the class {model.classes_[0]} alone, and these bounds need two; fit it on several."
+        )
 
 
 def _size_of_class(model: AdaBoostClassifier | SubaggingClassifier, X: F64) -> tuple[float, float, int]:
