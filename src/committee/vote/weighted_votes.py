@@ -114,7 +114,7 @@ class WeightedVotes(Storable, ABC):
 
     @cached_property
     def file_bytes(self) -> int:
-        """Size of its model file in bytes, within 10 %, of large files 1 %; ``TypeError`` if a file cannot hold the voters."""
+        """Bytes of its model file, within 10 %, of large files 1 %; ``TypeError`` if a file cannot hold the voters."""
         from committee.files.documents import Tensors, header_bytes
 
         arrays: dict[str, NDArray[Any]] = {}
