@@ -41,7 +41,7 @@ def entered(call: Callable[[], object]) -> set[tuple[str, str]]:
 
 
 def calls(folder: Path) -> dict[str, Callable[[], Any]]:
-    """The calls whose walks docs/architecture.md tells, on one small table."""
+    """The calls that are walked, on one small table."""
     X, y = load_breast_cancer(return_X_y=True)
     forest = RandomForestClassifier(20, random_state=0).fit(X, y)
     small = committee.AdaBoostClassifier(10).fit(X, y)

@@ -208,8 +208,8 @@ class Needed:
 class FitMemory:
     """Estimate of the memory of a fit in bytes.
 
-    The estimates are fitted to measured peaks, mostly of one thread (docs/decisions.md), by rows, columns, classes and
-    settings, with deep trees as large as noisy targets make them.
+    The estimates are fitted to measured peaks, mostly of one thread, by rows, columns, classes and settings, with
+    deep trees as large as noisy targets make them.
     """
 
     n: int
