@@ -69,7 +69,7 @@ def learner(name: str) -> type[Any]:
     Raises
     ------
     ValueError
-        If no learner has that name. The message lists similar names.
+        If no learner has that name. The message suggests names.
     """
     found: type[Any] = getattr(import_module(_named(LEARNERS, name, "learner")), name)
     return found
@@ -88,7 +88,7 @@ def model(name: str, numbers: bool = False) -> Any:
     Raises
     ------
     ValueError
-        If no model has that name. The message lists similar names.
+        If no model has that name. The message suggests names.
 
     Examples
     --------

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from committee._core import Criterion, GrownTree
 
 MAX_STEP = 600.0
-"""Largest weight of a voter: exp(600), the ratio of the factors of wrong and right rows, is still a float64."""
+"""Largest logarithm of the ratio of the factors of wrong and right rows: exp(600) is still a float64."""
 
 
 @with_parameters
@@ -408,7 +408,7 @@ RULES: dict[str, type[Rule]] = {"discrete": Discrete, "confidence": Confidence, 
 
 
 def shares(tree: GrownTree) -> F64:
-    """Return the share of the total weight of each leaf and class, ``(N, K)``; 0 in inner nodes."""
+    """Return the share of each leaf and column of ``tree.sums`` in the total weight, 0 in inner nodes."""
     W: F64 = np.where((tree.feature < 0)[:, None], tree.sums, 0.0)
     W /= W.sum()
     return W

@@ -384,7 +384,7 @@ def test_a_callable_is_given_the_model_and_the_held_out_rows():
 
 
 def test_a_callable_that_takes_no_weights_is_refused_where_there_are_some():
-    with pytest.raises(ValueError, match=r"scoring=.* takes no sample_weight, but the held-out rows have weights"):
+    with pytest.raises(ValueError, match=r"scoring=.* takes no sample_weight, but the scored rows have weights"):
         fitted_by(lambda model, X, y: 0.0, class_weight="balanced")
     model = fitted_by(
         lambda model, X, y, sample_weight: -float(sample_weight @ (model.predict(X) != y)), class_weight="balanced"
@@ -396,11 +396,11 @@ def test_a_callable_that_takes_no_weights_is_refused_where_there_are_some():
     ("scoring", "message"),
     [
         ("acuracy", "scoring='acuracy' is not the name of a scorer; sklearn.metrics.get_scorer_names"),
-        ("f1", "scoring='f1' cannot score the held-out rows: Target is multiclass"),
-        ("roc_auc", "scoring='roc_auc' cannot score the held-out rows: multi_class must be in"),
-        (lambda model, X, y: np.nan, r"is NaN on the held-out rows\. Choose another scorer"),
-        (lambda model, X, y: None, "cannot score the held-out rows: float"),
-        (lambda model, X, y: model.predict(X[:3]), "may predict the held-out rows that it is given, and no others"),
+        ("f1", "scoring='f1' cannot score the rows: Target is multiclass"),
+        ("roc_auc", "scoring='roc_auc' cannot score the rows: multi_class must be in"),
+        (lambda model, X, y: np.nan, r"is NaN on the scored rows\. Choose another scorer"),
+        (lambda model, X, y: None, "cannot score the rows: float"),
+        (lambda model, X, y: model.predict(X[:3]), "may predict the rows X that it is given, and no others"),
         (3, "'scoring' parameter of AdaBoostClassifier must be"),
         ([], r"scoring=\[\] names no scorer; give one, or None for the loss"),
         (["accuracy", "accuracy"], "has two scorers named 'accuracy'; give each another name"),
@@ -451,7 +451,7 @@ def test_a_scorer_without_held_out_rows_is_refused(model):
 
 
 def test_a_scorer_of_classes_cannot_judge_numbers():
-    with pytest.raises(ValueError, match=r"scoring='roc_auc' cannot score the held-out rows: .* has none of the"):
+    with pytest.raises(ValueError, match=r"scoring='roc_auc' cannot score the rows: .* has none of the"):
         GradientBoostingRegressor(early_stopping=True, scoring="roc_auc").fit(*noisy_scores())
 
 
@@ -640,7 +640,7 @@ def test_groups_that_cannot_be_held_out():
             with pytest.raises(ValueError, match=message):
                 each.fit(X, y, groups=groups)
     for each in (ProbitBoostClassifier(3), GradientBoostingClassifier(n_estimators=2, learning_rate=0.1)):
-        with pytest.raises(ValueError, match="groups are given, but no rows are held out; set early_stopping="):
+        with pytest.raises(ValueError, match="groups are given, but no rows of X are held out; set early_stopping="):
             each.fit(X, y, groups=np.arange(60) // 3)
 
 

@@ -105,7 +105,9 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             scoring = getattr(self, "scoring", None)  # a subclass with another signature may have none
             random = self._random(tasks.random(rows), rows)
             if tasks.groups is not None and not self._takes_groups:
-                raise ValueError("groups are given, but no rows are held out; set early_stopping=True, or omit groups.")
+                raise ValueError(
+                    "groups are given, but no rows of X are held out; set early_stopping=True, or omit groups."
+                )
             if (group := tasks.group_of(rows)) is not None:
                 rows = replace(rows, group=group)
             rows, held_out = self._held_out_rows(rows, validation, random, tasks)
@@ -208,7 +210,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
 
     @property
     def _scores_trials(self) -> bool:
-        """Whether trials of the learning rate hold rows out, which `scoring` scores."""
+        """True if trials of the learning rate hold out rows that `scoring` scores."""
         return False
 
     @property
@@ -254,7 +256,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
 
     @abstractmethod
     def _fitted(self, run: Any, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
-        """Return the fitted attributes of the first `n_rounds` rounds; `losses` are held-out ones of all rounds."""
+        """Return the fitted attributes of the first `n_rounds` rounds; `losses` are held-out ones of all, or None."""
 
     def _from_file(self) -> None:
         super()._from_file()

@@ -62,8 +62,8 @@ class CalibratedClassifier(BaseClassifier):
     """Base of the classifiers with `calibrate`."""
 
     temperature_: float = fitted(
-        """T of the probabilities, by which the evidence of the votes is divided (docs/theory.md); absent if `calibrate`
-        is None or False, there is one class, or no row could be held out.""",
+        """T of the probabilities, by which the evidence of the votes is divided (docs/theory.md); absent if there is no
+        calibration, as with ``calibrate=None`` or one class.""",
         "float",
     )
 
@@ -77,7 +77,8 @@ class CalibratedClassifier(BaseClassifier):
         stopping, or else rows of up to five folds, each predicted by a fit on the others, until there are 100 of them,
         which costs 0.8 to 4 further fits. In place of folds AdaBoost and LPBoost on 400 rows or more have half of the
         rows, or of a sample, predicted by a fit of fewer rounds on the other half, which costs 0.3 to 1 further fits
-        below a few thousand rows and 0.1 to 0.3 at 100,000. None, False: the votes as they are.""",
+        below a few thousand rows and 0.1 to 0.3 at 100,000. A fit that depends on the clock is not calibrated. None,
+        False: the votes as they are.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
     )
@@ -172,7 +173,7 @@ class CalibratedClassifier(BaseClassifier):
         return model
 
     def _strength(self, committee: Committee) -> float:
-        """Scale of the evidence, which a fit on fewer rows is rescaled to: the total weight of the voters."""
+        """Scale of the evidence: the total weight of the voters. That of a fold is rescaled to the whole fit's."""
         return committee.total_weight
 
     @property

@@ -57,7 +57,7 @@ class EarlyStopping:
 
     @property
     def curves(self) -> dict[str, list[float]]:
-        """Number after each round from the first on, by "loss" or by the names of the scorers."""
+        """Losses after rounds 1, 2, ... as "loss", or the scores by the names of the scorers."""
         scores = self.loss_after.scores if isinstance(self.loss_after, HeldOutScore) else None
         recorded = {"loss": self.losses[1 - self.first :]} if scores is None else scores
         return {name: list(values) for name, values in recorded.items()}
@@ -109,7 +109,7 @@ class ValidationSet:
 
     @property
     def columns(self) -> tuple[Any, Any, Any]:
-        """Rows, targets and weights, where texts name columns of a frame."""
+        """Rows, targets and weights; names of columns are replaced by the columns of `X_val`."""
         X, y, weights = take_named(self.X, y_val=self.y, sample_weight_val=self.weights)
         warn_of_other_order(X, "X_val", y_val=y, sample_weight_val=weights)
         return X, y, weights
@@ -139,7 +139,8 @@ def train_validation_split(
         if count.min() < 2:
             raise ValueError(
                 f"early_stopping needs two rows of each class, one of them to hold out; class "
-                f"{classes.tolist()[count.argmin()]!r} has {count.min()}. Give X_val and y_val."
+                f"{classes.tolist()[count.argmin()]!r} has {count.min()}. Give X_val and y_val, or set "
+                "early_stopping=False."
             )
         if not len(classes) <= n_held <= n - len(classes):
             raise ValueError(
@@ -170,7 +171,7 @@ def train_validation_split(
 
 @dataclass(frozen=True, eq=False)
 class HeldOutVotes:
-    """Votes of the rounds of a fit on its held-out rows."""
+    """Votes of the rounds of a fit on held-out or training rows."""
 
     after: Callable[[int], F64]
     """Sum of the votes after t rounds, the intercept included, ``(n, D)``; called once for each t = 1, 2, ..."""
@@ -182,7 +183,7 @@ class HeldOutVotes:
 
 
 class HeldOutModel(BaseEstimator, ABC):
-    """Model of the first t rounds of a fit, for scorers; it predicts the held-out rows only."""
+    """Model of the first t rounds of a fit, for scorers; it predicts the rows `X` alone."""
 
     def __init__(self, votes: HeldOutVotes, X: Any) -> None:
         self.votes: HeldOutVotes = votes
@@ -193,7 +194,7 @@ class HeldOutModel(BaseEstimator, ABC):
 
     def _tally(self, X: Any) -> F64:
         if X is not self.X:
-            raise ValueError("a scorer of early stopping may predict the held-out rows that it is given, and no others")
+            raise ValueError("a scorer may predict the rows X that it is given, and no others")
         return self._F
 
     @abstractmethod
@@ -232,7 +233,7 @@ class HeldOutRegressor(RegressorMixin, HeldOutModel):
 
 
 class HeldOutScore:
-    """Minus the first score of held-out rows after each round, for `EarlyStopping`; `scores` has all of them.
+    """Minus the first score of held-out or training rows after each round, for `EarlyStopping`; `scores` has all.
 
     The scorers are given the rows' weights if these have any. `classes` are all labels, ``(K,)``; None for numbers.
     """
@@ -265,12 +266,11 @@ class HeldOutScore:
             self.scores[name] = []
             if not rows.uniform and not _takes_weights(scorer):
                 raise ValueError(
-                    f"scoring={each!r} takes no sample_weight, but the held-out rows have weights (sample_weight or "
-                    "class_weight). Let it take them, as make_scorer's do, or leave them out of the fit."
+                    f"scoring={each!r} takes no sample_weight, but the scored rows have weights (sample_weight or "
+                    "class_weight). Choose a scorer that takes sample_weight, or fit without weights."
                 )
 
     def __call__(self, t: int) -> float:
-        """Minus the first score after t rounds; ``ValueError`` if a scorer fails, or its score is NaN."""
         self.model.advance(t)
         for values, (given, scorer) in zip(self.scores.values(), self.scorers, strict=True):
             values.append(self._score(given, scorer))
@@ -284,12 +284,12 @@ class HeldOutScore:
             try:
                 score = float(scorer(self.model, self.rows.cells, self.y, **weights))
             except (AttributeError, TypeError, ValueError) as error:
-                raise ValueError(f"scoring={given!r} cannot score the held-out rows: {error}") from error
+                raise ValueError(f"scoring={given!r} cannot score the rows: {error}") from error
         if np.isnan(score):
             every = self.model.classes_.tolist() if isinstance(self.model, HeldOutClassifier) else []
             missing = sorted(set(every) - set(self.y.tolist()))
             raise ValueError(
-                f"scoring={given!r} is NaN on the held-out rows"
+                f"scoring={given!r} is NaN on the scored rows"
                 f"{f', which hold no row of class {missing[0]!r}' if missing else ''}. Choose another scorer, or give "
                 "other X_val and y_val."
             )
@@ -297,7 +297,6 @@ class HeldOutScore:
 
 
 def resolve_scorer(scoring: str | Scorer) -> Scorer:
-    """Return the scorer of a name, or the callable itself."""
     if callable(scoring):
         return scoring
     from sklearn.metrics import get_scorer  # few fits are scored

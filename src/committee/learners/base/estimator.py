@@ -62,7 +62,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     declared_parameters: ClassVar[dict[str, Parameter]]
     """The parameters of the class body and of its bases, in the signature's order."""
     _voter_parameter: ClassVar[str | None] = None
-    """Name of the parameter that takes a user's classifier; None or a string there selects native voters."""
+    """Name of the parameter that takes a user's estimator as voter; None or a string there selects native voters."""
     categorical_features: Any = "from_dtype"
     n_jobs: int | None = None
 
@@ -190,12 +190,12 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         raise NotImplementedError
 
     def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
-        """Scaled row weights ``(n,)`` times class weights; None if the fit has neither."""
+        """Row weights ``(n,)`` of `row_weights` times class weights; None if the fit has neither."""
         return None if sample_weight is None or y is None else row_weights(sample_weight, y)
 
     @abstractmethod
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Any:
-        """Check and encode training rows with the weights of `fit_weights`; sets ``table_`` and column names."""
+        """Check and encode training rows with the weights of `fit_weights`; set ``table_``, names and classes."""
 
     def _encoded(
         self, X: Any, target: Labels, sample_weight: ArrayLike | None
@@ -244,7 +244,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
 
     @property
     def _draws_rows(self) -> bool:
-        """Whether a fit samples rows by content digests, which are computed during binning."""
+        """True if a fit samples rows by content digests, which are computed during binning."""
         return False
 
     def _sparse(self, X: Any, *, reset: bool) -> SparseMatrix:

@@ -183,7 +183,7 @@ def _column(tensors: Tensors, i: int, n: int) -> _Column:
 def checksum(given: Iterable[Any]) -> int:
     """CRC-32 of arrays, numbers and texts in turn; of long arrays every k-th number.
 
-    Normalised row weights of two different rounds differ in nearly all numbers.
+    That suffices to tell rounds apart, as their normalised row weights differ in nearly all numbers.
     """
     check = 0
     for one in given:
@@ -209,7 +209,7 @@ def voters_to_arrays(voters: Forest | ModelForest) -> Parts:
 
 
 def voters_from_arrays(kind: type[V], parts: Parts, n_features: int, n_classes: int) -> V:
-    """Undo `voters_to_arrays`; ``ValueError`` for what are not voters of the kind on such rows."""
+    """Undo `voters_to_arrays`; ``ValueError`` unless these are voters of the kind, columns and classes."""
     described = parse_json(np.asarray(parts[0], dtype=np.uint8).tobytes().decode(), "document of a member")
     tensors = Tensors(dict(zip(field(described, "names", list), parts[1:], strict=True)))
     voters = kind.from_document(field(described, "document", dict), tensors)

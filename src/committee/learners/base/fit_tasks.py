@@ -54,8 +54,8 @@ class FitTasks:
     """One fit as tasks of scikit-learn's callbacks: one for the fit, one for each round or voter, and parts of these.
 
     `begun` is the start of the fit by `time.perf_counter`. `sample_weight` has the weights of all the user's rows,
-    times their class weights once both are checked; None without weights. `y`, `given_weight` and `groups` are as the
-    user gives them.
+    times their class weights once both are checked; None without weights. `y`, `given_weight` and `groups` are the
+    user's arrays or columns, unchecked.
     """
 
     def __init__(

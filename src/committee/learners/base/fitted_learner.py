@@ -84,7 +84,7 @@ class FittedLearner(NamedCalls, ABC):
         output : {"score", "probability", "prediction"}, default=None
             "score": the weighted sum over the trees. "probability": the mean of forests' class shares, which is
             `predict_proba` with ``calibrate=None``. "prediction": numbers, if they are a sum or a mean over the trees.
-            None: "probability" for forests and trees of classes, "prediction" for these numbers, else "score".
+            None: "probability" for forests and trees of classes, "prediction" for such numbers, else "score".
         parts : bool, default=False
             Whether parts of dates (see `DateEncoder`) are columns of their own; `contribution_names` names them.
 
@@ -99,7 +99,7 @@ class FittedLearner(NamedCalls, ABC):
         TypeError
             If the voters are not native trees, or `X` is sparse.
         ValueError
-            If the learner's `output` is not a sum over its trees.
+            If the learner's `output` is not a sum over its trees, or these have no weights of training rows.
         """
         check_is_fitted(self)
         from committee.vote.explain.tree_contributions import default_output, tree_contributions
@@ -109,7 +109,7 @@ class FittedLearner(NamedCalls, ABC):
         return self._by_part(shares, parts=parts)
 
     def contribution_names(self, *, parts: bool = False) -> NDArray[Any]:
-        """Names of the columns of `contributions`, ``(p,)``, without the expectation, which is last.
+        """Names of the features of `contributions`, without the expectation, which is last.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class FittedLearner(NamedCalls, ABC):
 
         Returns
         -------
-        array of str (p,)
+        array of str (p,), longer with `parts` of dates
         """
         check_is_fitted(self)
         table = self.committee_.table

@@ -47,7 +47,7 @@ class GroupedUnits:
         return bool((left > self.counts[group])[left > 0].all())
 
     def parts(self, n_parts: int) -> NDArray[np.intp]:
-        """Assign units to parts of whole groups and about equal size; -1 for a group if its part has all of a class."""
+        """Assign units to about equal parts of whole groups; -1 for groups of a class that one part has alone."""
         sizes, total = self.counts.sum(axis=1), self.counts.sum(axis=0)
         middle = np.cumsum(sizes[self.order]) - 0.5 * sizes[self.order]
         part = np.empty(len(self.order), dtype=np.intp)

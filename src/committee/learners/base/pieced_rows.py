@@ -70,7 +70,7 @@ def predict_pieces(
     """
     if isinstance(offset, str):
         raise ValueError(
-            f"offset={offset!r} names a column, and X is read in pieces; give an array with one number for each row."
+            f"offset={offset!r} names a column, and X is read in pieces; give an array of the offsets of all rows."
         )
     pieces = as_pieces(X).for_model(None if names is None else names.tolist(), () if targets is None else targets.named)
     offsets = None if offset is None else np.asarray(offset)
@@ -88,5 +88,5 @@ def predict_pieces(
     if not predictions:
         raise ValueError("the pieces have 0 rows; at least one is needed.")
     if offsets is not None and first != len(offsets):
-        raise ValueError(f"offset has shape {offsets.shape}, and X has {first} rows; give one number for each row.")
+        raise ValueError(f"offset has shape {offsets.shape}, and X has {first} rows; give an offset for each row.")
     return np.concatenate(predictions)

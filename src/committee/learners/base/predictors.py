@@ -148,7 +148,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         return self._answers(X, "predict")
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Class probabilities ``(n, n_classes)``; the largest is the class that `predict` gives."""
+        """Class probabilities ``(n, n_classes)``; the first largest is that of the class that `predict` returns."""
         return self._answers(X, "predict_proba")
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:

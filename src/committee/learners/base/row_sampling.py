@@ -30,7 +30,7 @@ BLOCK = 2**16
 MOST_PARTS = 4096
 """Largest number of common units in the lower quartile of the weights that `multiples` tries."""
 LARGEST_MULTIPLE = 2**30
-"""Larger numbers of copies count as this many."""
+"""Largest ratio of a weight to the unit that `multiples` starts from; larger ones count as this."""
 
 Mask = NDArray[np.bool_]
 
@@ -62,8 +62,8 @@ def table_seed(labels: NDArray[Any] | None, weights: F64) -> int:
 class RowUnits:
     """Units of weight: k of a row of weight k, the last of them smaller where the weight is no integer.
 
-    Each has a number between 0 and 1 that depends on the row's numeric cells, its class or the rank of its target, the
-    rank of its offset, and the number of units before it that are equal in these, in the order of the categories.
+    Each has a number between 0 and 1, a hash of the seed, the row's numeric cells, its class or the rank of its target,
+    the rank of its offset, and the number of units before it that are equal in these, in the order of the categories.
     Draws by these numbers do not depend on the order of rows, the unit of the target or, where numeric cells tell rows
     apart, the names of categories. They are the same for k equal rows as for one row of weight k (`MOST_UNITS`).
     """
@@ -266,8 +266,8 @@ class Folds:
     """Total weight of the equal rows, ``(m,)``."""
     copies: NDArray[np.int64]
     first: NDArray[np.int64]
-    """Position of the row's first copy among all copies, which are dealt out in turn, ``(m,)``; -1 for the only copy of
-    a class, which is always a training row."""
+    """Position of the row's first copy among the copies of its class, which are dealt out in turn, ``(m,)``; -1 for the
+    only copy of a class, which is always a training row."""
     n_folds: int
 
     @classmethod
@@ -405,7 +405,7 @@ def group_numbers(groups: ArrayLike, counted: Mask) -> Index:
 
 
 def group_folds(group: Index, weights: F64, n_folds: int, labels: NDArray[np.uint16] | None = None) -> Iterator[Fold]:
-    """Yield folds of whole groups, of about as many rows each, at most one for each group.
+    """Yield folds of whole groups, of about as many rows each; no more folds than groups.
 
     With class numbers `labels` each fold has about the same share of each class, as far as groups allow.
     """

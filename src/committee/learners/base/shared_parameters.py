@@ -197,7 +197,7 @@ def max_samples(default: T, more: str = "") -> T:
 
 def n_subsamples(more: str = "") -> int | Literal["all"]:
     text = f"""Number M of subsamples, each with a voter. {more} "all": complete subagging, every subsample
-    of `max_samples` rows that has each class, or ``ValueError`` if they are more than 10,000."""
+    of `max_samples` rows that has each class, or ``ValueError`` if they are more than 10,000 or 10^7 / n."""
     return parameter(21, text, COUNT)
 
 
@@ -292,8 +292,8 @@ def early_stopping(measure: str, rounds: str) -> bool:
 def validation_fraction(default: float) -> float:
     return parameter(
         default,
-        """Share of the rows held out when early stopping is on and no validation set is given; classes keep their
-        shares.""",
+        """Share of the rows held out when early stopping is on and no validation set is given; without `groups`
+        classes keep their shares.""",
         FRACTION,
     )
 
@@ -323,7 +323,7 @@ def scoring(of: str = "early stopping follows", more: str = HELD_OUT) -> Any:
 
 @with_parameters
 class EarlyStoppingParameters:
-    """Parameters of a learner with early stopping, the last of its signature."""
+    """Parameters of a learner with early stopping."""
 
     _: KW_ONLY
     early_stopping: bool = early_stopping("error", "voters up to the best one")
@@ -332,7 +332,7 @@ class EarlyStoppingParameters:
     tol: float = parameter(
         0.0,
         """Least improvement of the held-out loss or score: rounds that improve it by no more than this, since the
-        last one that counted, are rounds without improvement, and are not kept.""",
+        last one that counted, are rounds without improvement.""",
         NOT_NEGATIVE,
     )
     scoring: Any = scoring()
@@ -343,7 +343,7 @@ class EarlyStoppingParameters:
     n_jobs: int | None = n_jobs()
 
     validation_scores_: F64 | None = fitted(
-        "Scores of the held-out rows after each kept round; None without `scoring` or held-out rows.",
+        "First score of the held-out rows after each kept round; None without `scoring` or held-out rows.",
         "float64 array or None",
     )
     evals_result_: dict[str, dict[str, list[float]]] | None = fitted(
@@ -378,7 +378,7 @@ FIT_PARAMETERS = {
     ),
     "X_val, y_val": (
         "table and labels or numbers, default=None",
-        "Held-out rows for early stopping and calibration. Without early stopping, their loss is only recorded.",
+        "Held-out rows for early stopping and calibration. Without early stopping, their loss ends no fit.",
     ),
     "sample_weight_val": (
         "array-like or str, default=None",
@@ -421,7 +421,7 @@ ValueError
 Warns
 -----
 UserWarning
-    If `y` holds one class only, which is then predicted everywhere{warns}."""
+    For example, if the `y` of a classifier holds one class only, which is then predicted everywhere{warns}."""
 
 
 def with_fit_parameters(*names: str, warns: str = "", **texts: str) -> Callable[[Fit], Fit]:

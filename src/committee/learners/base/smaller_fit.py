@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST_ROWS = 400
-"""Rows from which half of them are enough for the smaller fit; below, four fifths are."""
+"""Least number of rows of which half are enough for the smaller fit; with fewer, four fifths are."""
 MANY_ROWS, MANY_ROWS_PER_VOTER = 4000, 80
 """Number of rows drawn from larger tables, half of them for the smaller fit: 4000, or 80 per voter if that is more."""
 SHARE_OF_ROUNDS, LEAST_ROUNDS = 1 / 4, 25
@@ -94,7 +94,7 @@ class SmallerFit:
 
     @classmethod
     def of(cls, whole: F64, evidence: F64, labels: NDArray[np.uint16], fold: Fold) -> Self:
-        """Scale the smaller fit's evidence of its training and test rows by the mean size of the whole fit's."""
+        """Scale the smaller fit's evidence of its training and test rows to the mean size of the whole fit's."""
         n = len(fold.train)
         size, size_of_whole = (_mean_size(each, fold.train_weights) for each in (evidence[:n], whole))
         evidence = evidence * (size_of_whole / size if size > 0.0 else 0.0)

@@ -84,7 +84,7 @@ class StoredLearner(Storable, BaseEstimator):
         return hint(cls.__name__, method, keyword, own, fit[1:])
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, as scikit-learn's; an error of an unknown one names the parameter that was meant."""
+        """Set parameters, as scikit-learn's; the error for an unknown one suggests a name."""
         try:
             return super().set_params(**params)
         except ValueError as error:
@@ -189,7 +189,7 @@ class StoredLearner(Storable, BaseEstimator):
         return self
 
     def _from_file(self) -> None:
-        """Undo `_for_file` on a learner that was read; ``ValueError`` for what it cannot have written."""
+        """Check a learner that was read, and undo `_for_file`; ``ValueError`` for invalid attributes."""
 
 
 def describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
