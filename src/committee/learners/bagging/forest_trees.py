@@ -175,9 +175,10 @@ class ForestTrees(ABC, Generic[R]):
         leaves = tree.feature < 0
         if not np.array_equal(np.bincount(leaf[times > 0], minlength=len(leaves))[leaves], tree.count[leaves]):
             raise ValueError(
-                "warm_start continues trees that were grown on other rows, or drew rows by another random_state, so "
-                "that their out-of-bag rows are unknown. Give the rows and random_state of the last fit, set "
-                "oob_score=False (for classes calibrate=None too), or set warm_start=False."
+                "warm_start continues trees that were grown on other rows, or drew rows by another random_state or "
+                "max_samples, so that their out-of-bag rows are unknown. Give those of the last fit, ask for no "
+                "out-of-bag votes (oob_score=False, a number as n_estimators, for classes reserve=0 and "
+                "calibrate=None), or set warm_start=False."
             )
         left_out = rows_where(times == 0)
         return DrawnTree(tree, left_out, leaf[left_out])

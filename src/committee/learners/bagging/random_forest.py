@@ -356,8 +356,7 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     those of `criterion`; leaves of "absolute_error" hold the weighted median.
 
     `y` may have several columns. Then each tree is grown on all of them: leaves hold the mean of each target, and a
-    split lowers the sum of the errors of all targets, each divided by its standard deviation, so that units do not
-    matter.
+    split lowers the sum of the errors of all targets, in units of their standard deviations.
 
     Attributes
     ----------

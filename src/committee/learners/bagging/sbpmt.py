@@ -72,7 +72,7 @@ class Samme:
 
     _share_of_odds = 1.0
     _binary = False
-    """Chance is a loss of 1/2, for any number of classes."""
+    """True if chance is a loss of 1/2, for any number of classes."""
 
     def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int, link: LinkName) -> None:
         self.w: F64 = weights
