@@ -101,7 +101,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
     )
     member_predict_times_: F64 = fitted(
         """Prediction time of each member, microseconds of processor time per row, in a batch of 1,000 training rows on
-        one thread; NaN of a model that `prune` made.""",
+        one thread; NaN after `prune` and `without`.""",
         "float64 array",
     )
     left_out_: dict[str, str] = fitted(
@@ -121,7 +121,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         "float",
     )
     oof_score_: float = fitted("Accuracy of the vote on held-out rows, weighted; or R2.", "float")
-    n_folds_: int = fitted("Number of folds.", "int")
+    n_folds_: int = fitted("Number of folds that members are trained on; 0 if the rows are too few.", "int")
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -164,8 +164,8 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         Warns
         -----
         UserWarning
-            If `y` holds one class only, rows are too few for folds, many rows are copies of others, or the fit is
-            interrupted and `on_interrupt` is "keep".
+            For example, if `y` holds one class only, rows are too few for folds, many rows are copies of others, or the
+            fit is interrupted and `on_interrupt` is "keep".
         """
         if is_out_of_core(X) and self.derived_columns in ("dates", "text"):
             raise ValueError(

@@ -17,7 +17,7 @@ from committee.learners.blend.members import Effort
 
 @with_parameters
 class BlendParameters:
-    """Parameters of a committee of ensembles, the first of its signature."""
+    """Parameters of a committee of ensembles."""
 
     effort: Effort = parameter(
         "default",
@@ -58,8 +58,8 @@ class BlendParameters:
     memory_limit: float | str | None = parameter(
         None,
         """Memory that the fit may take, with its rows as it encodes them: bytes, or text such as "3 GB". By estimates
-        of what candidates need, forests and SBPMT draw fewer rows, or candidates are left out, so that the fit stays
-        below. None: any.""",
+        of what candidates need, forests and SBPMT draw fewer rows, boosting has fewer rounds, or candidates are left
+        out, so that the fit stays below. None: any.""",
         Interval(Real, 0.0, None, closed="neither"),
         str,
         None,
@@ -71,8 +71,8 @@ class BlendParameters:
         stay, but as many as vote on an out-of-bag row; then members whose gain is within a standard error are left out,
         the least gain per byte first; then the others keep about the same share of their fits and trees. "auto": 15 MB
         (3 MB if the effort is "fast", 60 MB if "best"), and trees of forests that lose nothing measurable go above 1 MB
-        per 3,000 rows (15,000; 750), at least 1 MB, times K / 2 for K classes; names, categories and texts of the
-        columns do not count. None: any.""",
+        per 3,000 rows (15,000; 750), from 1 to 15 MB (3; 60), times K / 2 for K > 2 classes, where the limit rises with
+        it; names, categories and texts of the columns do not count. None: any.""",
         Interval(Real, 0.0, None, closed="neither"),
         str,
         None,

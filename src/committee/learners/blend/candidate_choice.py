@@ -34,7 +34,7 @@ class CandidateChoice(CommitteeEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, as scikit-learn's; an estimator among `candidates` is replaced by its name."""
+        """Set parameters, as scikit-learn's; ``name=estimator`` replaces the estimator of that name in `candidates`."""
         if "candidates" in params:
             self.candidates = params.pop("candidates")
         if self.candidates is not None and (replaced := dict(self._user_estimators).keys() & params.keys()):

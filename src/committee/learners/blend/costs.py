@@ -35,7 +35,7 @@ class FitCosts:
 
     n_columns: int
     n_design: int
-    """Columns with a 0/1 column for each category."""
+    """Number of columns if each category has a 0/1 column."""
     n_scores: int
     """Classes, or 1 for numbers."""
 

@@ -314,7 +314,7 @@ class Distillation:
 
 @dataclass(frozen=True, eq=False)
 class ClassDistillation(Distillation):
-    """Distillation of probabilities: each row is a training row of every class, weighted by the class's probability."""
+    """Distillation of probabilities: each row is a training row of its likely classes, weighted by these."""
 
     @property
     def n_classes(self) -> int:

@@ -247,7 +247,7 @@ class ParallelFolds:
 
 @contextmanager
 def parallel_folds(fits: FoldTrainer, wanted: Sequence[Candidate], *, in_time: bool) -> Iterator[ParallelFolds | None]:
-    """Fits on folds by the executor in force, None without one; ahead of candidates unless they must be `in_time`."""
+    """Yield fits on folds by the executor in force, or None without one; if `in_time`, none begins ahead."""
     executor = member_executor()
     if executor is None:
         yield None

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Effort = Literal["fast", "default", "best"]
 
 TIMED_ROWS = 1000
-"""Rows of the batch on which predictions are timed."""
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from committee.vote.members import bytes_in_file, reads_tables
 from committee.voters.shared_forest import SharedForest
 
 ROWS_OF_A_MEGABYTE: dict[Effort, float] = {"fast": 15_000, "default": 3000, "best": 750}
-"""Training rows for each megabyte of the default size above which trees go that lose nothing measurable."""
+"""Training rows per megabyte of the default `SizeLimit.wanted`, above which forests lose trees of no measurable use."""
 LEAST_SIZE, MOST_ROWS = 1e6, 45_000
 """Least such size in bytes, and the rows from which it does not rise."""
 OWN_BYTES, OWN_SHARE = 4200.0, 1.02
-"""Bytes of a file besides those of its members, and their size in the file by that in files of their own."""
+"""Bytes of a file besides those of its members, and ratio of the members' bytes in it to those in their own files."""
 OUT_OF_BAG = math.exp(-1.0)
 """Share of a forest's trees that vote on an out-of-bag row."""
 FEW_VOTERS = 100
@@ -181,7 +181,7 @@ class SizeLimit:
         return sum(self._most_bytes(fit) for one in members for fit in one.committees) <= size
 
     def too_large(self, members: Sequence[Member], gains: F64, errors: F64) -> int | None:
-        """Number of the member to leave out, None if all fit: that of the least gain per byte.
+        """Number of the member to leave out, that of the least gain per byte; None if all fit or none may go.
 
         Members go whose gain is within its standard error, and others only if one part of each is too much.
         """
@@ -199,7 +199,7 @@ class SizeLimit:
         return int(np.argmin(each)) if may_go.any() else None
 
     def within(self, vote: WeightedVote) -> WeightedVote:
-        """The vote of fewer parts of each member, if all are too large.
+        """The vote of fewer parts of each member, if all together are too large.
 
         Above the size that is wanted only as many trees of a forest stay as vote on an out-of-bag row: the held-out
         loss is that of no more. Above the limit about the same share of each member's parts stays.

@@ -115,8 +115,8 @@ def folds_of_groups(group: Index, rows: Rows | TargetRows, n_folds: int, classes
             several = len(np.unique(group[rows.labels == absent[0]]))
             raise ValueError(
                 f"groups leave a fold without a training row of class {classes[absent[0]].item()!r}, which has rows in "
-                f"{pluralize(several, 'group')}; every member needs all classes. Each class must have rows in at least "
-                "two groups: leave such a class out, or give a splitter as cv."
+                f"{pluralize(several, 'group')}; every member needs all classes. Each class must have rows in the "
+                "groups of at least two folds: leave such a class out, or give a splitter as cv."
             )
     return folds
 
@@ -147,11 +147,9 @@ def _check_classes(cv: Any, folds: list[Fold], rows: Rows, y: NDArray[Any], plac
 def oob_is_held_out(rows: Rows | TargetRows, table: TableSchema, n_dealt: int) -> bool:
     """Return whether out-of-bag predictions are valid held-out predictions, so that no folds are needed.
 
-    `n_dealt` is the number of copies of rows that are dealt to folds.
-
     They are not where a draw has copies of the rows that it leaves out: where folds count k equal rows as one, because
-    others are repeated k times too. Nor where one high-cardinality column is the only one: then target statistics are
-    means of all rows, as nothing distinguishes rows of a category.
+    others are repeated k times too. Nor where no column varies but a high-cardinality one: then target statistics are
+    means of all rows, as nothing distinguishes rows of a category. `n_dealt` is the number of copies dealt to folds.
     """
     single = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1  # only rows of a class are in no fold
     if len(rows) > n_dealt + single:

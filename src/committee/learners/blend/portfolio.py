@@ -37,7 +37,7 @@ MOST_DRAWN: dict[Effort, dict[str, int]] = {
     "default": {"forest": 10_000, "sbpmt": 3000},
     "best": {"forest": 30_000, "sbpmt": 15_000},
 }
-"""Most rows that a tree of a forest, or a committee of SBPMT, draws, by effort."""
+"""Rows that a tree of a forest, or a committee of SBPMT, draws from tables of over 1.5 times as many, by effort."""
 SHARED_FROM: dict[Effort, float] = {"fast": 5, "default": 20, "best": np.inf}
 """Least number of classes with which trees of boosting are shared by the classes, by effort."""
 ONE_FIT_FROM = {"boosting": 100_000, "boosted_lines": 100_000}
@@ -177,7 +177,7 @@ def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate],
 def candidates_for_targets(
     wanted: Sequence[Candidate], loss: Loss, target: F64
 ) -> tuple[list[Candidate], list[LeftOut]]:
-    """Candidates without those that average targets, if a target is outside the domain of the loss, and those."""
+    """Candidates that suit the loss, and the others: those that average targets, if one is outside its domain."""
     outside = target[~loss.mean_interval.holds(target)]
     if not outside.size:
         return list(wanted), []
@@ -189,7 +189,6 @@ def candidates_for_targets(
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 LEAST_DRAWN = 1000
-"""Smallest draw, in rows."""
 _NODE = 50.0
 """Bytes of a tree node without its votes, which take 8 for each class."""
 _COMPACTING = 3.0

@@ -49,7 +49,7 @@ class CandidateRun:
     order: Sequence[Candidate]
     """Candidates in the order in which they are trained."""
     failed: list[LeftOut]
-    """Candidates that do not suit the rows, and then those that fail."""
+    """Candidates that do not suit the rows, and then those that fail or have no time."""
     plan: TimePlan | None
     """None without a time limit."""
     tasks: FitTasks

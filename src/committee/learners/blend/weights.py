@@ -295,9 +295,9 @@ class WeightedVote:
     """Rise of the vote's mean loss without each member."""
     loss: float
     score: float
-    """Accuracy of the vote, or R2."""
+    """Accuracy of the vote, R2 or D2."""
     left_out: Sequence[LeftOut] = ()
-    """Trained candidates without weight."""
+    """Trained candidates of too little gain, or too large."""
     predictions: F64 | None = None
     """Predictions of the vote for the validation rows `row` that all members predict, ``(n, K)``."""
     row: Index | None = None
