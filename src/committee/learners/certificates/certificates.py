@@ -178,8 +178,8 @@ class Certificate:
     n_untouched : int, default=0
         Out-of-bag rows that no voter was trained on, which "test_set" and "binomial" use.
     held_out : HeldOutPlan or None
-        Number of held-out rows, and the bound that they would give at the out-of-bag error of the vote; None if it is
-        not below `headline`.
+        Number of held-out rows, and the bound that they would give at the out-of-bag error of the vote; None unless it
+        is known, and below `headline`.
     takes_reserve : bool, default=False
         True if the ensemble has a parameter ``reserve`` that holds rows out.
     """

@@ -261,7 +261,7 @@ def for_vote(
 def _check_model(model: Any, *learners: type[AdaBoostClassifier | SubaggingClassifier | SBPMTClassifier]) -> None:
     if not isinstance(model, learners):
         names = " or ".join(learner.__name__ for learner in learners)
-        raise TypeError(f"model is of type {type(model).__name__}; these bounds are for {names}. Others: certify.")
+        raise TypeError(f"model is of type {type(model).__name__}; these bounds are for {names}. Else use certify.")
     check_is_fitted(model)
     if len(model.classes_) < 2:
         raise ValueError(

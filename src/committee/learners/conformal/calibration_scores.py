@@ -34,7 +34,7 @@ Group = str | int | float | bool | None  # a group by its value; `None` for rows
 
 
 def indexable_rows(X: Any) -> Any:
-    """Return X, converted to CSR if it is a sparse matrix of scipy's: other formats have no rows to take."""
+    """Return X, converted to CSR if it is a sparse matrix of scipy's: rows cannot be taken from every other format."""
     sparse = bool(issparse(X))
     return X.tocsr() if sparse else X
 

@@ -203,6 +203,8 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
 
         Raises
         ------
+        TypeError
+            If the estimator is no estimator, or one of the other kind.
         ValueError
             If parameters contradict each other, no row can be scored, the estimator takes no offset and one is given,
             or from the estimator. Nothing is changed then.
@@ -324,7 +326,7 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
 
     def _take_model(self, model: Any) -> None:
         if hasattr(model, "predict_proba") != self._is_classifier:
-            raise ValueError(f"the model is a {type(model).__name__}, which a {type(self).__name__} does not have")
+            raise ValueError(f"the model is a {type(model).__name__}, which does not suit a {type(self).__name__}")
         self.estimator_ = model
         self.committee_: Any = as_committee(model)
         known: Any = getattr(model, "table_", getattr(model, "table", None))

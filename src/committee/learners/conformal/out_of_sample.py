@@ -53,7 +53,7 @@ Source: TypeAlias = Literal["out of bag", "out of fold", "held out"]
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Training rows of an estimator; `weights` are None if all are equal, `offset` is ``(n,)`` or ``(n, D)``."""
+    """Training rows of an estimator; `weights` are None if none are given, `offset` is ``(n,)`` or ``(n, D)``."""
 
     X: Any
     y: NDArray[Any]
@@ -259,8 +259,8 @@ def fit_out_of_bag(
 ) -> OutOfSample | None:
     """Fit an estimator that `has_out_of_bag_rows`, and return its out-of-bag predictions.
 
-    Returns `None` if no row has one, or a category encoding has seen all rows. If they are `required`, ensembles
-    without known out-of-bag rows raise ValueError, with the reason.
+    Returns `None` if no row has one, or, unless they are `required`, a category encoding has seen all rows. If
+    `required`, ensembles without known out-of-bag rows raise ValueError, with the reason.
     """
     option = "keep_oof" if isinstance(estimator, Blend) else "oob_score"
     kept = getattr(estimator, option)
