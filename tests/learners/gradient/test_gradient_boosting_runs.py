@@ -13,13 +13,15 @@ from sklearn.metrics import log_loss
 
 import committee
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
-from committee.learners.gradient import gradient_fit
+from committee.learners.gradient import gradient_fit, trials
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.rounds import RowsInMemory
 from committee.learners.gradient.trials import (
     CLASSES,
     ERRORS,
+    FEW_ROUNDS,
     FEWEST_ROUNDS,
+    FINER,
     LARGEST_RATE,
     MOST_ROUNDS,
     TRIAL_RATE,
@@ -327,6 +329,25 @@ def test_a_warm_start_keeps_the_rate(kind):
     model.set_params(n_estimators=20).fit(X, y)
     assert model.learning_rate_ == rate
     assert_array_equal(model.committee_.weights, rate)
+
+
+def test_small_steps_are_tried_where_a_few_large_ones_fit_all_rows(monkeypatch):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(1150, 1000))
+    y = X[:, :4].sum(axis=1) + 0.5 * rng.normal(size=1150) > 0.0
+    learner = GradientBoostingClassifier(
+        subsample=0.7, max_features=0.5, max_leaf_nodes=15, min_samples_leaf=5, max_bins=32, random_state=0
+    )
+    model = clone(learner).fit(X[:150], y[:150])
+    large, small = model.trials_["rounds"]
+    assert large <= FEW_ROUNDS and small * FINER == round(small * FINER) > large
+    assert model.trials_["loss"][1] < model.trials_["loss"][0]
+    assert_allclose(model.learning_rate_ * model.n_estimators_, CLASSES.more_step * TRIAL_RATE * small)
+    monkeypatch.setattr(trials, "FEW_ROUNDS", 0)
+    without = learner.fit(X[:150], y[:150])
+    assert without.trials_["rounds"] == [large]
+    losses = [log_loss(y[150:], fit.predict_proba(X[150:])) for fit in (model, without)]
+    assert losses[0] < 0.95 * losses[1]
 
 
 @pytest.mark.parametrize(("best", "rounds"), [(5, 200), (75, 360), (150, 720), (400, 1000)])

@@ -96,7 +96,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
     trials_: dict[str, list[float]] | None = fitted(
         """Trials of settings in their order, as columns of a table: the settings, `rounds` with large steps until the
         held-out `loss`, or minus the score by `scoring`, was least, the `gain` on the first trial, and its
-        `standard_error`. None without trials.""",
+        `standard_error`. If 5 rounds or fewer are best, the last trial takes steps a quarter as large, and four of its
+        rounds count as one. None without trials.""",
         "dict or None",
     )
     seed_: int = fitted(

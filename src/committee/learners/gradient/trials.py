@@ -23,6 +23,12 @@ TRIAL_RATE, PATIENCE = 0.4, 10
 TRIAL_ROUNDS, FEW_TRIAL_ROUNDS = 150, 75  # with "auto" rounds, and with 200 rounds or fewer
 N_PARTS = 4  # A run of a trial is trained on three of four parts of the rows, and evaluated on the other
 RUNS_BY_ROWS = ((2_000, 4), (10_000, 2), (math.inf, 1))
+MANY_CELLS = 2_000_000  # from as many on, 2 runs at most: on wide tables trials take a large part of the time
+FEW_ROUNDS, FINER = 5, 4
+"""Best rounds of a trial up to which one more takes smaller steps, and by what factor smaller.
+
+On tables of many more columns than rows a few large steps fit all rows: best are none, where small ones gain much.
+"""
 MANY_SCORES, MANY_ROWS = 400_000, 50_000
 """Rows times classes, and rows, from which trials take a sample of the rows, and "auto" rounds are fewer."""
 SAMPLED_SCORES, SAMPLED_ROWS = 200_000, 20_000
@@ -73,7 +79,7 @@ Trial: TypeAlias = Callable[[PartedRows, float, RoundSettings], GradientRun]
 
 @dataclass(frozen=True, eq=False)
 class TrialResult:
-    """Held-out losses of runs with large steps."""
+    """Held-out losses of runs with large steps, of the rate `TRIAL_RATE`, or with a share of it."""
 
     settings: RoundSettings
     curve: list[float]
@@ -81,10 +87,12 @@ class TrialResult:
     losses: F64
     """Loss of each held-out row after the best number of rounds, (m,)."""
     weights: F64
+    step: float = 1.0
 
     @property
     def rounds(self) -> float:
-        return max(0.5, float(np.argmin(self.curve)))
+        """Best number of rounds, of smaller steps as many times the share."""
+        return max(0.5, float(np.argmin(self.curve))) * self.step
 
     def gain_on(self, other: TrialResult) -> tuple[float, float]:
         """Mean loss of another result minus this one's, on the same rows, and the standard error of this difference."""
@@ -146,10 +154,12 @@ def one_row_in(n: float, n_classes: int | None) -> int:
 
 
 def rows_of_trials(rows: Rows | TargetRows, units: RowUnits) -> list[PartedRows]:
-    """Return the rows of each run of a trial, at most as many as in `RUNS_BY_ROWS`; none if there are too few rows."""
+    """Return the rows of each run of a trial, none if there are too few rows."""
     part = units.parts(N_PARTS, rows.class_numbers, rows.group)  # stratified by class; rare classes are in none
     held = [mask for k in range(N_PARTS) if (mask := part == k).any()]
     most = next(runs for fewer, runs in RUNS_BY_ROWS if rows.count < fewer)
+    if rows.count * rows.X.shape[1] >= MANY_CELLS:
+        most = min(most, 2)
     return [PartedRows(rows, units, each) for each in held[:most]]
 
 
@@ -160,13 +170,14 @@ def tried(
     settings: RoundSettings,
     rival: TrialResult | None = None,
     scored: Callable[[PartedRows, GradientRun], TrialScore] | None = None,
+    step: float = 1.0,
 ) -> TrialResult:
     """Return the held-out losses of at most so many rounds; each run holds out another part of the rows.
 
     The runs end early if their least loss is not below that of a rival after as many rounds, `PATIENCE` or more. With
     `scored`, losses are minus the scores of the rows, and those of rows are pseudo-values of blocks.
     """
-    runs = [trial(rows, TRIAL_RATE, settings) for rows in parted]
+    runs = [trial(rows, TRIAL_RATE * step, settings) for rows in parted]
     scores = [scored(rows, run) for rows, run in zip(parted, runs, strict=True)] if scored is not None else []
     sizes = np.array([one.rows.weights.sum() for one in scores])
     held_out = [rows.held_target(run.target.loss) for rows, run in zip(parted, runs, strict=True)]
@@ -202,10 +213,10 @@ def tried(
         if rival is not None and t >= PATIENCE and min(stopping.losses) >= min(rival.curve[: t + 1]):
             break
     if not scores:
-        return TrialResult(settings, stopping.losses, best[0], weights)
+        return TrialResult(settings, stopping.losses, best[0], weights, step)
     values = [one.pseudo_values(value) for one, value in zip(scores, best[0].tolist(), strict=True)]
     shares = [np.full(len(each), size) for each, size in zip(values, sizes / sizes.mean(), strict=True)]
-    return TrialResult(settings, stopping.losses, np.concatenate(values), np.concatenate(shares))
+    return TrialResult(settings, stopping.losses, np.concatenate(values), np.concatenate(shares), step)
 
 
 def results_of_trials(
@@ -221,7 +232,8 @@ def results_of_trials(
 
     Settings give way to others that gain more than twice the standard error of the gain: the first to those
     `without_draws`, which must also gain more than a share of the loss; then, if `more_leaves`, the better ones to
-    the same with twice as many leaves plus one. `scored` is as for `tried`.
+    the same with twice as many leaves plus one. If few rounds are best, the chosen settings are tried with smaller
+    steps too. `scored` is as for `tried`.
     """
     best = tried(parted, trial, most, first, None, scored)
     results = [best]
@@ -239,6 +251,10 @@ def results_of_trials(
     for _ in range(DOUBLINGS if more_leaves else 0):
         if not gains(replace(best.settings, max_leaf_nodes=2 * best.settings.max_leaf_nodes + 1)):
             break
+    if best.rounds <= FEW_ROUNDS:
+        results.append(tried(parted, trial, 2 * FEW_ROUNDS * FINER, best.settings, None, scored, 1.0 / FINER))
+        if min(results[-1].curve) < min(best.curve):
+            best = results[-1]
     return best, results
 
 
