@@ -144,7 +144,7 @@ def test_compare_by_groups_in_order_of_time_and_with_weights(tmp_path):
     ]
     fails(command, cases)
     frame.with_columns(day=pl.Series(["late", "soon"] * 60)).write_csv(path)
-    assert "--time 'day' has no order of time, such as 'late'" in fail(*command, "--time", "day")
+    assert "--time 'day' holds 'late', which has no order of time" in fail(*command, "--time", "day")
 
 
 def test_models_are_listed_whole(monkeypatch):

@@ -121,7 +121,7 @@ def test_page_of_an_evaluation_says_what_was_asked():
     model = RandomForestClassifier(5, random_state=0).fit(X[known], y[known])
     assert "Confusion matrix" in evaluation_page(model, X, y)
     assert "Model card" in evaluation_page(model, X[:1], y[:1])
-    with pytest.raises(ValueError, match="give one label or number for each of at least one row"):
+    with pytest.raises(ValueError, match="give one label or number for each row, and at least one row"):
         evaluation_page(model, X[:0], y[:0])
 
 

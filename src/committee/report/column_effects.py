@@ -7,8 +7,8 @@ only to the next edge: with edges :math:`z_0 < z_1 < \dots` and the rows :math:`
 
 .. math:: A(z_k) = \sum_{l \le k} \frac{1}{|N_l|} \sum_{i \in N_l} [f(z_l, x_i) - f(z_{l-1}, x_i)],
 
-here shifted so that its mean over the rows is the mean prediction. Where the two curves differ, the column is
-correlated with others that the model uses.
+here shifted so that its mean over the rows with a value is their mean prediction. Where the shapes of the two curves
+differ, the column is correlated with others that the model uses.
 
 .. [1] J. H. Friedman (2001). Greedy function approximation: a gradient boosting machine. Annals of Statistics 29(5).
 .. [2] D. W. Apley, J. Zhu (2020). Visualizing the effects of predictor variables in black box supervised learning
@@ -110,13 +110,13 @@ def encoded_rows(model: Any, X: Any) -> F64:
 class Effect:
     """Partial dependence and accumulated local effects of one column.
 
-    `places` is the grid of column values: increasing numbers, or 0, 1, ... for the categories in `names`. In it dates
-    and times are seconds. `form` is their format, or the part of a date, such as "month". `dependence` is the
-    partial dependence and `local` are the accumulated local effects, both of shape (places, K). `missing`, shape (K,),
-    is the partial dependence at the missing values of a numeric column, or `None`; those of categories are the last of
-    `names`. `n_rows` is the number of averaged rows, 0 if the training record of the trees was used instead. `seen`
-    contains some of the rows' values of the column. `individual` are the predictions of at most `MOST_LINES` rows,
-    shape (places, rows, K).
+    `places` is the grid of column values: increasing numbers (of dates and times the seconds), or 0, 1, ... for the
+    categories in `names`. `form` is the date or time format, or the part of a date, such as "month". `dependence` is
+    the partial dependence, shape (places, K), and `local` the accumulated local effects of a numeric column, of the
+    same shape. `missing`, shape (K,), is the partial dependence at the missing values of a numeric column; for
+    categories it is at the last of `names`. `n_rows` is the number of averaged rows, 0 if the training record of the
+    trees was used instead. `seen` contains some of the rows' values of a numeric column. `individual` are the
+    predictions of at most `MOST_LINES` rows, shape (places, rows, K).
     """
 
     column: str
@@ -241,7 +241,7 @@ class _WeightedRows:
         return self.predict(both).reshape(len(y.rows), len(x.rows), n, -1)
 
     def mean(self, predictions: F64) -> F64:
-        """Weighted mean over the rows, the second axis from the last."""
+        """Weighted mean over the rows, axis -2."""
         return np.asarray(np.average(predictions, axis=-2, weights=self.weights))
 
     def few(self, predictions: F64) -> F64:

@@ -45,7 +45,7 @@ class Labels:
         if values.dtype.kind in "iuf" and classes.size > MOST_NUMERIC_CLASSES:
             raise ValueError(
                 f"column {name!r} is numeric with {classes.size} distinct values, too many for classes (at most"
-                f" {MOST_NUMERIC_CLASSES}): predict numbers, bin them, or name another target"
+                f" {MOST_NUMERIC_CLASSES}): give task='numbers', bin them, or name another target"
             )
         return cls(classes, codes.astype(np.intp), name)
 

@@ -32,7 +32,7 @@ from committee.report.statistics import average_ranks, corrected_paired_t_test, 
 Progress: TypeAlias = Callable[[int, int, str, FoldResult], None]
 
 LEVEL = 0.05
-"""Significance level: the probability of any false positive among the tests of a comparison."""
+"""Significance level of adjusted p-values; confidence intervals have the level 1 - `LEVEL`."""
 
 SCHEMA = "committee.comparison/3"
 """Name and version of the layout of `Comparison.to_json`."""
@@ -63,10 +63,10 @@ class AgainstBest:
 
 @dataclass(frozen=True, eq=False)
 class ModelResult:
-    """Results of one model on all folds.
+    """Results of one model on the folds that are compared.
 
-    `place` is 1 for the best mean, and `None` for models that failed or lack the metric. `average_rank` is the rank
-    within the fold, averaged over folds. `margin_quantiles` (101,) are quantiles of the training margins, averaged too.
+    `place` is 1 for the best mean, and `None` for models that are not ranked. `average_rank` is the rank within the
+    fold, averaged over folds. `margin_quantiles` (101,) are quantiles of the training margins, averaged over folds.
     """
 
     name: str
@@ -121,7 +121,7 @@ class ModelResult:
 class TableSummary:
     """Size and target of the table of a comparison.
 
-    `classes` are the rows of each class, `numbers` minimum, mean and maximum of a numeric target.
+    `classes` are the numbers of rows by class, `numbers` minimum, mean and maximum of a numeric target.
     """
 
     name: str
@@ -220,9 +220,10 @@ def compare(
 ) -> Comparison:
     """Compare models on the same cross-validation folds, by default at random and stratified by class.
 
-    Every model is fitted on one thread. Learners of this library take the frame; all others take the matrix of a
-    `committee.data.table_schema.TableSchema` learned on the training rows of the fold, in
-    which categories that occur only in test rows are missing values. The time to encode is part of every fit time.
+    Models are fitted on one thread, unless their own ``n_jobs`` is another number. Learners of this library take the
+    frame; all others take the matrix of a `committee.data.table_schema.TableSchema` learned on the training rows of the
+    fold, in which categories that occur only in test rows are missing values. The time to encode the training rows is
+    part of every fit time.
 
     Parameters
     ----------
@@ -230,8 +231,8 @@ def compare(
         polars, pandas or Arrow table, or a NumPy array.
     y : Series or array-like of shape (n_samples,)
         Labels or numbers, none missing.
-    models : iterable of str, mapping of str to estimator, "all" or None, default=None
-        Names of `committee.MODELS` and `committee.report.models.PEERS`, or unfitted estimators by a name to show.
+    models : str, iterable of str, mapping of str to estimator, or None, default=None
+        "all", names of `committee.MODELS` and `committee.report.models.PEERS`, or unfitted estimators by name.
         An estimator that has a ``random_state`` of `None` gets ``seed``. `None`: `default_models`.
     task : {"classes", "numbers"}, default=None
         `None`: text and integers of few values are classes, other numbers are numbers.
@@ -240,13 +241,13 @@ def compare(
     folds, repeats : int, default=10 and 1
         Cross-validation folds, and repeats with other folds.
     seed : int, default=0
-        Seed of the folds and of every model.
+        Seed of the folds, and of the models without a ``random_state`` of their own.
     jobs : int, default=1
         Number of processes. Metrics do not depend on it; measured times are less exact with more than one.
     metric : str or iterable of str, default=None
-        Names of `committee.report.metrics.METRICS` or `METRICS_OF_NUMBERS`. The first ranks and tests the models, the
-        others get columns; all are measured. `None`: "rmse"; "accuracy", or for rare classes
-        (`committee.report.metrics.default_metrics`) "roc_auc" or "log_loss", followed by accuracy.
+        Scores of `committee.report.metrics.METRICS` or `METRICS_OF_NUMBERS`. The first ranks and tests the models, the
+        others get columns; all are measured. `None`: "rmse" for numbers, "accuracy" for classes; if a class is rare,
+        "roc_auc" or "log_loss" comes first (`committee.report.metrics.default_metrics`).
     groups : array-like of shape (n_samples,) or str, default=None
         Groups, such as patients, whose rows are in one fold: StratifiedGroupKFold of classes, GroupKFold of numbers. A
         name is that of a column, which is then no feature.
@@ -437,7 +438,7 @@ def summarise_folds(model: ComparedModel, results: Mapping[int, FoldResult]) -> 
 
 
 def rank_models(results: list[ModelResult], metric: str, test_train_ratio: float) -> list[ModelResult]:
-    """Order models by their mean, and test each against the best."""
+    """Order models by the mean of a metric, those without it last, and test each against the best."""
     # a model without probabilities has no log loss: it keeps its figures but has no place by log loss
     able = [r for r in results if r.error is None and r.fold_results and r.values(metric).size == len(r.fold_results)]
     rest = [r for r in results if r not in able]

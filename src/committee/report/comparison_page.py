@@ -119,7 +119,6 @@ def _differences(comparison: Comparison) -> list[Picture]:
 
 
 def fold_rows(comparison: Comparison) -> DotRows:
-    """Describe the picture of the ranking metric of every model in every fold."""
     metric, rows = comparison.metric, []
     for i, model in enumerate(comparison.ranked):
         values = model.values(metric)
@@ -236,7 +235,7 @@ def _color(comparison: Comparison, model: ModelResult) -> int:
 
 
 class ComparisonDisplay(Display):
-    """The ranking metric of every model: a dot per fold, the mean, and one standard deviation either side of it.
+    """The ranking metric of every ranked model: a dot per fold, the mean, and one standard deviation either side.
 
     Parameters
     ----------
@@ -265,7 +264,7 @@ class ComparisonDisplay(Display):
 class SizeDisplay(ChartDisplay):
     """The ranking metric against the mean number of nodes in all trees of a model, on a logarithmic scale.
 
-    Models whose nodes are not counted are left out. Lines are one standard deviation either side of the mean.
+    Models without a place or a number of nodes are left out. Lines are one standard deviation either side of the mean.
 
     Parameters
     ----------

@@ -17,14 +17,14 @@ MOST_DEVIATIONS = 3
 """Number of metrics above which the table of scores shows means without standard deviations."""
 
 MOST_NAMES = 4
-"""Models that a sentence names; longer lists are summed up."""
+"""Most models whose differences a sentence lists, and names that remain of a list that is cut."""
 
 LARGE_LOSS, LARGE_ERROR = 1.25, 1.5
 """A difference is large if the loss, or 1 - score, is at least this multiple of that of the best model."""
 
 
 def size_text(comparison: Comparison, value: float) -> str:
-    """Format a value, or a difference, of the ranking metric, with the decimals of the best model's mean."""
+    """Format a value or difference of the ranking metric; of numbers with the decimals of a four-digit best mean."""
     if comparison.task == "classes":
         return f"{value:.4f}"
     best = abs(comparison.ranked[0].mean(comparison.metric) or 0.0) if comparison.ranked else 0.0
@@ -46,7 +46,6 @@ def grids(comparison: Comparison) -> list[Grid]:
 
 
 def quality_grid(comparison: Comparison) -> Grid:
-    """Return the scores: place, metrics and average rank."""
     metrics = _metrics("quality", comparison)
     columns = (
         "",
@@ -93,7 +92,6 @@ def difference_grid(comparison: Comparison) -> Grid:
 
 
 def failures_grid(comparison: Comparison) -> Grid:
-    """Return the failed models, with the first failed fold and the error."""
     rows = []
     for model in comparison.models:
         if model.error is not None:
@@ -103,7 +101,6 @@ def failures_grid(comparison: Comparison) -> Grid:
 
 
 def cost_grid(comparison: Comparison) -> Grid:
-    """Return times, sizes and training margins of the models that ran."""
     metrics = _metrics("cost", comparison)
     columns = ("model", *(metric.heading for metric in metrics.values()))
     shown = [model for model in comparison.models if model.error is None and model.fold_results]
@@ -292,7 +289,6 @@ def _against_baseline(comparison: Comparison, best: ModelResult) -> list[str]:
 
 
 def constant_prediction(comparison: Comparison) -> str:
-    """Return in words what the baseline predicts."""
     if comparison.task == "numbers":
         return f"the {comparison.parameters.get(BASELINE, {}).get('strategy', 'mean')} of the training rows"
     counts = comparison.table.classes

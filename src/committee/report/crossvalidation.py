@@ -80,7 +80,7 @@ class FoldResult:
 class Limits:
     """Time limit of a comparison, and whether an interrupt keeps the finished fits.
 
-    No fit starts after `seconds`, nor a fold that, judged by those before, would not end in time.
+    No fit starts after `seconds`, nor a fold that, by the mean time of the fits before, would not end in time.
     """
 
     seconds: float | None = None
@@ -102,7 +102,7 @@ def run_folds(
     finish: Callable[[int, int, FoldResult], None] | None = None,
     limits: Limits = Limits(),
 ) -> tuple[Cells, str | None]:
-    """Run every model on every fold; return results by the indices of model and fold, and why the run was stopped.
+    """Run every model on every fold; return results by the indices of model and fold, and what stopped the run, if any.
 
     Fits in `finished` are not run again; `finish` is called with each new one.
     """
@@ -142,7 +142,7 @@ def run_folds(
 
 
 def is_over(limits: Limits, seconds: float, n_done: int, n_models: int) -> bool:
-    """Return whether the time is up, or will be before one more fold has ended."""
+    """Return whether the time is up, or at the start of a fold whether it will be before the fold has ended."""
     if limits.seconds is None:
         return False
     starts_fold = n_done > 0 and n_done % n_models == 0
@@ -249,7 +249,10 @@ def checkpointed_fits(
     settings: dict[str, Any],
     versions: dict[str, str],
 ) -> Iterator[tuple[Cells, Callable[[int, int, FoldResult], None] | None]]:
-    """Yield the fits of a checkpoint, by the indices of model and fold, and a function that adds one."""
+    """Yield the fits of a checkpoint, by the indices of model and fold, and a function that adds one if it succeeded.
+
+    Without a checkpoint there are no fits, and the function is `None`.
+    """
     if checkpoint is None:
         yield {}, None
         return

@@ -57,7 +57,7 @@ class Confusion:
 
     @classmethod
     def of(cls, y: ArrayLike, predicted: ArrayLike, classes: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Count rows by their labels and the predicted ones, all of which are among the classes."""
+        """Count rows by true and predicted label; `classes` contains all of these."""
         from sklearn.metrics import confusion_matrix
 
         labels = np.asarray(classes)
@@ -91,7 +91,6 @@ class Confusion:
         return Grid(f"Most frequent mistakes of {n} classes", ("true", "predicted", "rows"), rows, "llr")
 
     def classes_grid(self) -> Grid:
-        """Return rows, recall and precision of the most frequent classes."""
         rows_of = self.counts.sum(axis=1)
         shown = np.argsort(-rows_of, kind="stable")[: 2 * MOST_IN_MATRIX].tolist()
         recall, precision = self.recall, self.precision
@@ -216,8 +215,8 @@ def evaluate(
     Raises
     ------
     ValueError
-        If rows, labels and weights do not fit, `threshold` is outside [0, 1], `costs` are negative, or either is given
-        for a model that is not of two classes.
+        If rows, labels and weights do not fit, numbers are not finite, the model has several targets, `threshold` or
+        `costs` are invalid, or either is given for a model that is not of two classes.
 
     Examples
     --------
@@ -231,7 +230,7 @@ def evaluate(
     """
     truth = np.asarray(y)
     if truth.ndim != 1 or not len(truth):
-        raise ValueError(f"y has shape {truth.shape}; give one label or number for each of at least one row.")
+        raise ValueError(f"y has shape {truth.shape}; give one label or number for each row, and at least one row.")
     if threshold is not None:
         model = ThresholdModel(model, threshold)
     if costs is not None:
@@ -372,8 +371,8 @@ def out_of_fold(
 ) -> Evaluation | None:
     """Cross-validate copies of a learner; `None` for too few rows, one class, or no class with a row per fold.
 
-    Random folds of a classifier are stratified. `Folds` number all rows, also those of weight 0, which are left out.
-    Only tested rows are evaluated. `offset` is for regressors whose `fit` and `predict` take one.
+    Random folds of a classifier are stratified. Groups and times of `Folds` are for all rows, also those of weight 0,
+    which are left out. Only tested rows are evaluated. `offset` is for regressors whose `fit` and `predict` take one.
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold

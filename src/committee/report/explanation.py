@@ -179,7 +179,6 @@ class Explanation:
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """Levels of predicted quantiles; empty if the model predicts other numbers."""
         return quantile_levels(self.model, self.n_outputs)
 
     @property
@@ -191,7 +190,7 @@ class Explanation:
 
     @cached_property
     def effects(self) -> list[Effect]:
-        """Effects of the most important columns on the rows, or on the training rows by the record of the trees."""
+        """Effects of at most six columns on the rows, or on the training rows by the record of the trees."""
         if self.model.table_ is None:
             return []
         columns = self.ranked_columns[:MOST_EFFECTS]
@@ -237,7 +236,10 @@ class Explanation:
 
     @cached_property
     def margins(self) -> MarginDistribution | None:
-        """Margins of the probabilities of rows of known classes."""
+        """Probability of the true class minus the largest other one, of the rows whose label the model has.
+
+        `None` without such rows, or if the model has one class.
+        """
         if self.y is None or not self.of_classes or len(self.model.classes_) < 2:
             return None
         known = np.isin(self.y, self.model.classes_)

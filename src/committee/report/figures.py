@@ -1,7 +1,8 @@
 """Figures of a model on some rows, and their confidence intervals.
 
-An interval uses the *influence* of each row on a figure: n times its change, to first order, if the row counted twice.
-The standard error of the figure is that of the mean of the influences (Hampel, J. Amer. Statist. Assoc. 69, 1974).
+The accuracy has Wilson's interval. Other intervals use the *influence* of each row on a figure: n times its change, to
+first order, if the row counted twice. The standard error of the figure is that of the mean of the influences (Hampel,
+J. Amer. Statist. Assoc. 69, 1974).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CONFIDENCE = 0.95
 """Level of all intervals."""
 
 FEWEST = 10
-"""Fewest rows for an interval."""
+"""Fewest rows for an interval by influences."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Measured:
     interval: tuple[float, float] | None = None
 
     def words(self, text: Callable[[float], str]) -> str:
-        """Return interval and remark, numbers formatted by `text`."""
+        """Return the interval, whose ends `text` formats, and the remark."""
         interval = "" if self.interval is None else f"95% CI {' to '.join(map(text, self.interval))}"
         return "; ".join(filter(None, [interval, self.remark]))
 

@@ -25,7 +25,7 @@ class Folds:
 
     Without `groups` and `time` the folds are drawn at random, for classes stratified. Rows of a group (numbers (n,))
     are in one fold of each repeat. With `time` (n,) the rows are cut into ``folds + 1`` parts of about equal size in
-    this order, between two different times. Fold k tests part k + 1 by a fit on parts 1 to k. The names are for
+    this order; rows of equal times are in one part. Fold k tests part k + 1 by a fit on parts 1 to k. The names are for
     messages.
     """
 
@@ -86,7 +86,7 @@ class Folds:
         Raises
         ------
         ValueError
-            If groups or times are too few for the folds, or the training rows of a fold are of one class.
+            If times are too few for the folds, a fold has no rows, or its training rows are of one class.
         """
         if self.time is not None:
             found = time_splits(self.time, self.folds, self.time_name)
@@ -155,7 +155,9 @@ def time_splits(time: F64, folds: int, name: str = "time") -> list[Split]:
         if len(cuts) == n:
             times = pluralize(len(starts) + 1, "different value")
             remedy = f"use folds={n}" if n > 1 else "leave it out"
-            raise ValueError(f"{name} has {times}, too few for folds={folds} in their order; {remedy}")
+            raise ValueError(
+                f"{name} has {times}, too few or too unevenly spread for folds={folds} in their order; {remedy}"
+            )
     raise ValueError(f"{name} is the same in all rows, and gives no order of folds; leave it out")
 
 
@@ -168,7 +170,6 @@ def date_columns(frame: Any) -> list[str]:
 
 
 def shuffled_note(names: list[str]) -> str:
-    """Return a note on folds at random of a table with columns of dates."""
     verb = "holds" if len(names) == 1 else "hold"
     column = "column" if len(names) == 1 else "columns"
     return (

@@ -23,7 +23,7 @@ class FittedFold:
 
     Test rows `X_test` as the model takes them, their labels or numbers `y_test` (m,), all `classes` (K,), sorted and
     empty for numbers, `predicted` (m,), wall times of the fit and of a prediction per row, `size` (n_voters, n_nodes)
-    and training `margins` (n,); `None` where not available. Metrics are means over rows by `weights` (m,), if given.
+    and training `margins` (n,); `None` where not available. Metrics of test rows use their `weights` (m,), if given.
     """
 
     model: Any
@@ -382,7 +382,6 @@ def averaged(words: str, name: str, classes: Collection[Any]) -> str:
 
 
 def ranking_metrics(numbers: bool = False, n_classes: int = 2) -> list[str]:
-    """Return the names of the metrics that models can be ranked by."""
     left_out = OF_TWO_CLASSES if n_classes > 2 else ()
     return [name for name, metric in metrics_of(numbers).items() if metric.best is not None and name not in left_out]
 
@@ -394,7 +393,7 @@ RARE = 0.2
 def default_metrics(counts: Collection[float], folds: int, *, at_random: bool = True) -> tuple[str, ...]:
     """Return the default metrics for classes of `counts` rows: accuracy, preceded by others if a class is rare.
 
-    ROC AUC needs both classes in every fold, which only stratified `folds` (`at_random`) of enough rows have.
+    ROC AUC needs both classes in every fold, which is certain only for stratified `folds` (`at_random`) of enough rows.
     """
     if min(counts) * len(counts) >= RARE * sum(counts):
         return ("accuracy",)
@@ -449,7 +448,7 @@ class Reliability:
             )
         highest = p.max(axis=1)
         if not ((highest >= 0.0) & (highest <= 1.0 + 1e-9)).all():
-            raise ValueError("probability holds numbers outside [0, 1]; give those of predict_proba.")
+            raise ValueError("probability holds values that are not in [0, 1]; give those of predict_proba.")
         weight = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         bins = np.minimum((highest * N_BINS).astype(np.intp), N_BINS - 1)
         sums = (np.bincount(bins, each, N_BINS) for each in (weight, weight * highest, weight * is_right))
@@ -457,7 +456,6 @@ class Reliability:
 
     @classmethod
     def sum(cls, some: Iterable[Reliability]) -> Self:
-        """Merge the rows of several folds."""
         return cls(*np.sum([[each.weight, each.expected, each.right] for each in some], axis=0))
 
     @property

@@ -49,7 +49,7 @@ DEFAULT_MODELS_OF_NUMBERS = ("committee", "gradient_boosting", "random_forest", 
 
 
 def on_one_hot(schema: TableSchema, forest: Any) -> Any:
-    """Return a pipeline with one-hot categories (a missing one is all zeros) before a forest."""
+    """Return a forest behind a one-hot encoding of categories, if there are any; a missing one is all zeros."""
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
@@ -254,7 +254,7 @@ class ComparedModel:
         return {"sklearn": "scikit-learn"}.get(module, module)
 
     def make(self, schema: TableSchema | None, seed: int) -> Any:
-        """Return an unfitted estimator with `seed` and the parameters set; peers need `schema`."""
+        """Return an unfitted estimator with the parameters, and `seed` if it has none; peers need `schema`."""
         from sklearn.base import clone
 
         if self.peer is not None:

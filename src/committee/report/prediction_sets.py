@@ -39,7 +39,7 @@ def _needs_groups(model: Any) -> bool:
 
 
 def model_inside(model: Any) -> Any:
-    """Return the learner inside a conformal model; any other model itself."""
+    """Return a copy of the learner inside a conformal model, with the outer table; any other model itself."""
     if not is_conformal(model) or not hasattr(model.estimator_, "committee_"):
         return model
     inside = copy.copy(model.estimator_)
@@ -104,7 +104,7 @@ def _groups(model: Any) -> str:
 
 
 def set_of_row(model: Any, X: Any) -> str | None:
-    """Return the set or interval of the first row as a sentence; `None` if there is none, or its group is unknown."""
+    """Return the set or interval of the first row as a sentence; `None` for other models, or without its group."""
     if not is_conformal(model) or _needs_groups(model):
         return None
     with warnings.catch_warnings():

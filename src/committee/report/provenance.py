@@ -28,9 +28,8 @@ def provenance_of(
     """Return the record of the training of a fitted model on rows `X`, for ``model.provenance_`` before it is saved.
 
     `target` and `data` name the target column and the table; `estimate` has figures on rows not used in training. A
-    `sketch` stores digests of at most 4,096 of the rows, by which `evaluate` detects them. Rows cannot be recovered
-    from their digests, but anyone with the file and all columns of a row can test whether that row was used in
-    training.
+    `sketch` stores digests of at most 4,096 of the rows, by which `known_rows` detects them. Digests do not contain
+    the rows, but anyone with the file and all columns of a row can test whether it is one of these.
 
     Examples
     --------

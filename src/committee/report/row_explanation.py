@@ -81,7 +81,7 @@ class RowExplanation:
 def largest_shares(
     contributions: F64, labels: Sequence[str], most: int
 ) -> tuple[list[tuple[str, float]], tuple[int, float]]:
-    """Return at most `most` contributions other than 0, at least one, by size; and number and sum of the others."""
+    """Return at most `most` contributions other than 0, by size (one if all are 0); and number and sum of the rest."""
     shares = contributions[:-1]
     order = np.argsort(-np.abs(shares), kind="stable")
     n_shown = min(most, max(1, np.count_nonzero(shares)))

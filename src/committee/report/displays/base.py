@@ -77,7 +77,7 @@ def check_most(name: str, given: object, *, none: str = "") -> None:
         return
     what = name.removeprefix("max_")
     also = f", or None for {none}" if none else ""
-    raise ValueError(f"{name}={given!r} is not a number of {what} to draw; give a whole number of 1 or more{also}")
+    raise ValueError(f"{name}={given!r} is not a number of {what}; give a whole number of 1 or more{also}")
 
 
 class Display(ABC):
@@ -125,7 +125,7 @@ class ChartDisplay(Display):
 
 
 class PanelsDisplay(Display):
-    """A display of one or several charts side by side, with one legend.
+    """A display of one or several charts, with one legend.
 
     Attributes
     ----------
@@ -461,7 +461,6 @@ _LEGEND: dict[str, Any] = {
 
 
 def legend_above(ax: Axes, n_columns: int = 2, **options: Any) -> None:
-    """Put the legend above the axes, where it covers no curve."""
     above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.01), "ncols": n_columns}
     ax.legend(**_LEGEND | above | options)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ContributionDisplay(Display):
-    """Contributions of features to the score of one row, from the expected score to the score.
+    """Contributions of features to the score of one row, drawn from the bias to the score.
 
     Parameters
     ----------
@@ -158,8 +158,8 @@ class CoefficientMapDisplay(Display):
     subject : str, default="score"
         Name of the score, for the title.
     max_leaves, max_columns : int, default=20
-        Most leaves drawn, the first ones, and most columns drawn, those with the largest cells, or without `deviation`
-        those with large coefficients in most leaves.
+        Most leaves drawn, the first ones, and most columns drawn: those with the largest cells, or without `deviation`
+        with the largest sum over leaves of coefficients relative to the column's largest. Unused ones are left out.
 
     Examples
     --------

@@ -39,7 +39,7 @@ _MOST_CLASSES = 2  # whose sums are written
 class LeafReading:
     """Aggregation of leaf values: sum, mean of class shares, or mean of numbers.
 
-    `names` are the classes, none for a predicted number. `factor` multiplies a vote besides its weight. The sum begins
+    `names` are the classes, none for a predicted number. `factor` multiplies a vote besides its weight. A sum begins
     with `start`, shape (D,): one number for two classes and for a prediction, else one per class. The prediction is exp
     of the sum if `is_log`.
     """
@@ -128,7 +128,7 @@ def _unit(votes: Any) -> tuple[float, str]:
 
 
 def plain_signed(number: float) -> str:
-    """Format a number with its sign and two decimals: below 0.1 two digits, from 10 on three."""
+    """Format a number with its sign and two decimals; below 0.1 with two significant digits, from 10 on with three."""
     form = "+.2f" if 0.1 <= abs(number) < 10.0 else "+.2g" if abs(number) < 0.1 else "+.3g"
     return f"{number:{form}}".replace("-", "−") if number else "0"
 
@@ -138,7 +138,7 @@ class PlainTree:
     """One tree, or the sum of `n_summed` trees of the same tests.
 
     `number` is the index of the tree in the ensemble, `name` its heading in the picture, counted from 1. A test is a
-    column and a condition. `missing` is the answer for missing values: 0 for yes, 1 for no, -1 if there are none.
+    column and a condition. `missing` is the answer for missing values: 0 for yes, 1 for no, -1 if it is not shown.
     `values` are the contents of the nodes, shape (N, D); `output` is the class index of a tree for a single class.
     """
 
@@ -210,7 +210,7 @@ class EnsembleText:
         """Describe an ensemble; the mask `had_missing`, shape (p,), marks columns with missing values.
 
         Raise TypeError if its voters are not trees, or leaves have linear functions; ValueError if it has too many
-        leaves, or predicts several numbers.
+        leaves, one class, or several predicted numbers.
         """
         votes = votes_of(estimator)
         members = _small(votes)
@@ -317,8 +317,8 @@ def _small(votes: WeightedVotes) -> MemberTrees:
 class RowPath:
     """One row in a small ensemble: its nodes in each drawn tree, the values that the tests need, and its sums.
 
-    There is one sum for each written class, or one in all. `had_missing` is the mask of the table's columns with
-    missing values.
+    `sums` has one text for each of the two likeliest classes, or one in all. `had_missing` (p,) is the mask of the
+    columns that have missing values in the given rows.
     """
 
     number: int

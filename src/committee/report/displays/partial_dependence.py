@@ -49,8 +49,8 @@ class PartialDependenceDisplay(PanelsDisplay):
     .. math:: \hat f_j(v) = \frac{1}{n} \sum_{i=1}^{n} f(x_{i1}, \dots, x_{ij} = v, \dots, x_{ip}).
 
     A pale line is this prediction of one row [1]_. Lines that are not parallel show that the effect depends on other
-    columns. The dashed curve shows accumulated local effects; where it differs from the mean, the column is correlated
-    with others. Columns may hold integers, categories, dates and missing values: the prediction at a missing value is a
+    columns. The dashed curve shows accumulated local effects; where its shape differs, the column is correlated with
+    others. Columns may hold integers, categories, dates and missing values: the prediction at a missing value is a
     dotted level, or the last category. Strokes on the axis are values of rows. Two columns together have a map of the
     mean prediction at each two values, in contours if both are numbers.
 
@@ -159,7 +159,7 @@ class PartialDependenceDisplay(PanelsDisplay):
         TypeError
             If the estimator is of another library.
         ValueError
-            If a feature is unknown or has one value in X, or `target` is no output of the model.
+            If a feature is unknown or (nearly) constant in X, or `target` is no output of the model.
         """
         check_most("max_rows", max_rows)
         rows, weights = sampled_rows(X, sample_weight, max_rows)
@@ -183,8 +183,8 @@ class PartialDependenceDisplay(PanelsDisplay):
             schema, shown = found.model.table_.source, {each.column for each in drawn}
             names = {" and ".join(map(schema.column, one if isinstance(one, tuple) else (one,))) for one in wanted}
             raise ValueError(
-                f"columns of one value in X have no curve: {', '.join(sorted(names - shown))}; leave them out, or give"
-                " rows with several values"
+                f"columns that are (nearly) constant in X have no curve: {', '.join(sorted(names - shown))}; leave them"
+                " out, or give rows with more different values"
             )
         return cls(drawn, outputs, of_classes=found.of_classes, kind=kind, centered=centered).plot(ax)
 

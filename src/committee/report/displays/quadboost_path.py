@@ -139,8 +139,8 @@ class QuadBoostPathDisplay:
         path : QuadBoostPath
             Result of `quadboost_path`.
         X, y : frame or array (n, p) and array-like (n,), default=None
-            Held-out rows with their labels or numbers; `None` draws the risk of the training rows, which always
-            decreases.
+            Held-out rows with their labels or numbers; `None` draws the risk of the training rows, which never
+            rises as the penalty becomes weaker.
         max_columns, max_voters
             As for the class.
         axes : two matplotlib Axes, default=None

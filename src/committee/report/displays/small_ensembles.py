@@ -152,7 +152,6 @@ class SmallEnsembleDisplay(Display):
 
     @property
     def text(self) -> str:
-        """The trees as text, one node a line."""
         lines = [f"{self.words.size}. {self.words.instruction}"]
         for tree in self.words.trees:
             lines += [tree.name, *self._node_lines(tree, 0, "", "")]

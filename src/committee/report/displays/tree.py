@@ -188,7 +188,6 @@ class TreeDisplay(Display):
 
     @property
     def text(self) -> str:
-        """The tree as text, one node a line."""
         lines, indent = [self.title], {0: ""}
         for node, _, above, answer in self._shown():
             head = ""

@@ -37,7 +37,7 @@ _CATEGORY_BESIDE_MISSING = 8
 
 
 def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -> str:
-    """Condition under which a probabilistic voter is likely to answer +; of a user's classifier its class name.
+    """Condition under which a probabilistic voter is likely to answer +; for a user's classifier its Python type.
 
     ``x > c ± s`` stands for q(x) = Phi((x - c) / s). The table has the columns and categories of the voters.
     """

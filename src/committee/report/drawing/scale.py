@@ -61,7 +61,7 @@ class Scale:
         return self.begin + (value - low) / (high - low) * (self.end - self.begin)
 
     def ticks(self, most: int) -> list[float]:
-        """Return round numbers on the scale, at most `most`, and at least two if possible."""
+        """Return at most `most` round numbers on the scale."""
         if not self.log:
             return self._even_ticks(most)
         ticks = self._log_ticks(most)

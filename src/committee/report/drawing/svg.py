@@ -24,7 +24,7 @@ def css(color: Color) -> str:
 
 
 def element(tag: str, content: str | Markup = "", **attributes: str | float | None) -> Markup:
-    """Make an element. Attribute names lose a trailing underscore, and others become hyphens."""
+    """Make an element. Attribute names lose a trailing underscore; their other underscores become hyphens."""
     from markupsafe import Markup, escape
 
     written = (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 MOST_BARS = 12
-"""Columns that are drawn."""
+"""Columns that are drawn; all importances if there is only one more."""
 
 MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 20
 """Most and fewest rows whose contributions are averaged."""

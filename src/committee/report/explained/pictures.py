@@ -175,7 +175,10 @@ def histogram(values: F64, label: str) -> Chart:
 
 
 def residuals_by_prediction(y: F64, predicted: F64) -> Picture | None:
-    """Draw median and quartiles of the residuals in tenths of the rows by prediction; `None` below 50 rows."""
+    """Draw median and quartiles of the residuals in tenths of the rows by prediction.
+
+    `None` below 50 rows, or if all tenths have the same mean prediction.
+    """
     if len(y) < 50:
         return None
     parts = np.array_split(np.argsort(predicted, kind="stable"), 10)
