@@ -95,13 +95,11 @@ def is_safetensors(path: Path) -> bool:
 
 
 def require_classes(learner: Any, model: Path, verb: str, instead: str) -> None:
-    """Raise ValueError if a model is a regressor and a classifier is required."""
     if not hasattr(learner, "classes_"):
         raise ValueError(f"{model} predicts numbers, and only models of classes can be {verb}; {instead}")
 
 
 def store_formats(learner: Any, forms: Mapping[str, str], missing: Sequence[str]) -> None:
-    """Store column formats and missing-value markers in a fitted learner."""
     if learner.table_ is not None and (forms or missing):
         learner.table_ = learner.table_.with_forms(forms).with_missing(missing)
 
@@ -130,7 +128,6 @@ def check_writable(*paths: Path | None, read: Iterable[Path | None] = ()) -> Non
 
 
 def check_ending(path: Path | None, what: str, endings: Sequence[str]) -> None:
-    """Raise ValueError if the extension of a file is not a supported output format."""
     if path is not None and not path.name.lower().endswith(tuple(endings)):
         raise ValueError(f"{path} has an unknown ending for {what}; use one of {', '.join(endings)}")
 
@@ -150,7 +147,6 @@ def write_page(page: str, path: Path) -> None:
 
 
 def write_figures(document: Any, path: Path) -> None:
-    """Write the numbers of a result as JSON."""
     from json import dumps
 
     write_file(path, dumps(document, indent=1, allow_nan=False) + "\n")
@@ -169,7 +165,6 @@ def write_picture(figure: Figure, path: Path) -> None:
 
 
 def write_predictions(frame: pl.DataFrame, path: Path) -> None:
-    """Write a frame in the format of the file's ending."""
     import gzip
 
     name = path.name.lower()

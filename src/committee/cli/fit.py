@@ -140,7 +140,7 @@ class FitOptions:
         typer.Option(
             "--row-digests/--no-row-digests",
             help="Store digests of at most 4,096 training rows in the model file, by which evaluate detects them."
-            " Anyone with the file and all columns of a row can then test whether that row was used in training.",
+            " Anyone with the file and all columns of a row can then test whether it is one of these.",
         ),
     ] = True
     progress: Annotated[

@@ -122,7 +122,7 @@ def _only_unused(used: set[str], columns: list[str], weight: str | None, dropped
 def out_of_bag_advice(learner: Any, *, checked: bool) -> str:
     """Return the alternative to held-out rows, if there is one: --on oob, or a fit that allows it.
 
-    `checked`: draws of rows that are repeated must be checkable by stored votes.
+    If `checked`, stored out-of-bag votes must confirm rows that are drawn again by the same seed.
     """
     from committee.learners.blend.committees import CommitteeClassifier
     from committee.learners.trained_ensembles.out_of_bag import has_checkable_draws, has_out_of_bag_rows

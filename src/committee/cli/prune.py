@@ -119,7 +119,7 @@ def prune(
 
     A committee of ensembles keeps 0.33 of its nodes by default, and its leaf values.
 
-    Out-of-bag rows need a model that stores its samples, such as a forest fitted with -p oob_score=True.
+    Out-of-bag rows, see --on, need a model whose samples are stored or can be drawn again, such as a forest.
 
     Example: committee prune forest.safetensors patients.csv --target outcome --max-nodes 0.05 -o small.safetensors
     """

@@ -124,7 +124,7 @@ def take_row_columns(
     time = None if columns.time is None else frame[columns.time]
     if time is not None and not (time.dtype.is_numeric() or time.dtype.is_temporal()):
         raise ValueError(
-            f"--time {columns.time!r} has no order of time, such as {time[0]!r}; name a column of dates or numbers"
+            f"--time {columns.time!r} holds {time[0]!r}, which has no order of time; name a column of dates or numbers"
         )
     groups = None if columns.group is None else frame[columns.group]
     weights = None if columns.weight is None else numbers_of(frame[columns.weight], "weight", positive=False)

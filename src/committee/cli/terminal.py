@@ -55,6 +55,8 @@ _PHRASES = {
     "categorical names '": "--categorical names '",
     "numeric names '": "--exposure names '",
     "leave out groups=": "leave out --group",
+    "groups holds one group only": "--group holds one group only",
+    "leave groups out": "leave out --group",
     "leave out time=": "leave out --time",
     "y holds one class only": "the target holds one class only",
     " (rows of zero weight do not count)": "",
@@ -201,7 +203,6 @@ def print_tables(grids: list[Grid]) -> None:
 
 
 def print_comparison(result: Comparison) -> None:
-    """Print the tables, the findings, the parameters set and the warnings of a comparison."""
     from committee.report.comparison_tables import grids, model_warnings, parameters_set, table_sentence, verdict
 
     terminal = console()

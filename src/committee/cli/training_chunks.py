@@ -134,7 +134,7 @@ def sample_rows(
     progress: bool | None,
     columns: RowColumns,
 ) -> tuple[TrainingTable, list[Path]]:
-    """Draw rows of files, stratified by class, and return them and the files."""
+    """Draw rows of files, for classes stratified, and return them and the files."""
     if sample < 1:
         raise ValueError(f"--sample {sample} must be at least 1")
     pieces = open_chunks(data, columns.to_read(table), text=categorical)

@@ -28,8 +28,8 @@ class TrainingTable:
 
     `rows` is a frame of all rows, or of the first ones of a table in chunks. `files` are the states of files in chunks
     before the target was read. `marks` counts the marks for missing cells in the last pass over chunks. `blanks` has a
-    cell with blanks around it for each column that has such cells, but none in `rows`. `exposure` has one number per
-    row. `values` are the groups, times and weights of the rows.
+    cell with blanks around it for each column of chunks with such cells, but none in `rows`. `exposure` has one number
+    per row. `values` are the groups, times and weights of the rows.
     """
 
     X: Any
@@ -109,9 +109,8 @@ def whole_table(
 ) -> TrainingTable:
     """Read a table into memory, print notes on it, and leave out identifiers.
 
-    The columns of groups, times and weights are `columns`.
-
-    With `numbers` the target holds numbers; with `free_text` the model takes columns of sentences.
+    With `numbers` the target holds numbers; with `free_text` the model takes columns of sentences. `columns` names the
+    columns of groups, times and weights.
     """
     from committee.cli.exposure import check_exposure_column, take_exposure
 

@@ -32,7 +32,7 @@ MOST_SENDINGS = 4
 
 
 class ClusterError(Exception):
-    """The scheduler or all workers of a cluster are lost or do not respond."""
+    """The scheduler or all workers of a cluster are lost or do not respond, or workers are lost again and again."""
 
 
 Packed: TypeAlias = tuple[bytes, list[pickle.PickleBuffer]]

@@ -76,9 +76,9 @@ def fit(
     X : Dask dataframe or array, or table or array-like (n, p)
         Training rows.
     y : Dask series or array, array-like (n,), or str
-        Targets, or the name of a column of `X`.
+        Targets, or for a learner of this library the name of a column of `X`.
     sample_weight : Dask series or array, array-like (n,), or str, default=None
-        Weights, or the name of a column of `X`.
+        Weights, or for a learner of this library the name of a column of `X`.
     client : distributed.Client, default=None
         Client of the cluster, by default the current one.
     timeout : float, default=60

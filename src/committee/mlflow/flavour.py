@@ -142,8 +142,8 @@ def log_model(model: Any, name: str | None = None, *, predict_fn: Asked = "predi
 
     Examples
     --------
-    ``info = committee.mlflow.log_model(model, name="forest")`` logs it, and
-    ``committee.mlflow.load_model(info.model_uri)`` is the same model.
+    ``info = committee.mlflow.log_model(model, name="forest")`` logs a model, and
+    ``committee.mlflow.load_model(info.model_uri)`` loads it.
     """
     _need_mlflow()
     from mlflow.models import Model

@@ -33,7 +33,7 @@ _MIDDLE = 3.75
 
 
 def upper(curve: Curve, z: Value) -> Value:
-    """Add the logistic or normal distribution function of z."""
+    """Logistic or normal distribution function of z."""
     if curve == "logit":
         return z.sigmoid()
     small = _smaller_side(z)

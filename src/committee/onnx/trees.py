@@ -80,7 +80,10 @@ def leaf_ensemble(X: Value, trees: Ensemble) -> Value:
     categories becomes a chain of equality tests.
     """
     if len(trees.number) and trees.number.max() >= MOST_LEAVES:
-        raise TypeError(f"trees with {MOST_LEAVES:,} leaves or more cannot be exported with float32 leaf indices.")
+        raise TypeError(
+            f"a tree with a leaf index of {MOST_LEAVES:,} or more cannot be exported, as float32 does not hold it; use"
+            " committee.to_onnx with dtype='float64'."
+        )
     nodes = _nodes_of_single_questions(trees)
     tree = _tree_of(trees, nodes)
     # nodes tree by tree, numbered anew
