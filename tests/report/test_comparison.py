@@ -394,7 +394,7 @@ def test_json_layout_is_stable():
     frame, y = mixed_table()
     calls: list[tuple] = []
     models = ["adaboost", "scikit-learn:random_forest"]
-    result = compare(frame, y, models, folds=3, name="mixed", progress=lambda *call: calls.append(call[:3]))
+    result = compare(frame, y, models, folds=np.int64(3), name="mixed", progress=lambda *call: calls.append(call[:3]))
     assert calls == [(i, 6, models[(i - 1) % 2]) for i in range(1, 7)]
     document = json.loads(json.dumps(result.to_json(), allow_nan=False))
     assert document["schema"] == SCHEMA == "committee.comparison/3"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -297,8 +298,9 @@ def compare(
     0.96
     """
     for setting, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("jobs", jobs, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise ValueError(f"{setting} must be an integer of at least {least}; got {value!r}")
+    folds, repeats, jobs = int(folds), int(repeats), int(jobs)
     if time_limit is not None and not time_limit > 0.0:
         raise ValueError(f"time_limit must be a number of seconds above 0; got {time_limit!r}")
     if on_interrupt not in ("raise", "keep"):
