@@ -45,7 +45,8 @@ class AdaBoostClassifier(Boosting, BoostedCalibration):
     committee_ : Committee
         The voters h_t and weights alpha_t.
     estimator_errors_ : float64 array (rounds,)
-        Weighted error of each voter under the weights it was trained on.
+        Weighted error of each voter under the weights it was trained on. Abstentions are no errors, but count as half
+        a row where nothing else is wrong; with AdaBoost.MH the error is that of "class k or not", over all k.
     normalisers_ : float64 array (rounds,)
         Z_t, the sum of the row weights that round t has updated, before they are normalised. With two classes the
         training error is at most the product of the Z_t.
@@ -107,7 +108,7 @@ class AdaBoostClassifier(Boosting, BoostedCalibration):
     feature_weights: Any = shared.feature_weights(of="`max_features` draws")
     max_bins: int | Literal["auto"] = shared.max_bins_by_rows()
     categorical_features: Any = shared.categorical_features()
-    random_state: Any = shared.random_state("the held-out rows and the features of `max_features`")
+    random_state: Any = shared.random_state("the held-out rows, the features of `max_features` and a given `voter`")
 
     _voter_parameter = "voter"
 
@@ -167,8 +168,8 @@ class AdaBoostClassifier(Boosting, BoostedCalibration):
     def _warn(self, run: AdaBoostRun, fitted: dict[str, Any]) -> None:
         if run.steps[0].useless:
             warn_user(
-                f"No voter beats chance (weighted error {run.steps[0].error:.3g}): the committee is a single voter, "
-                "no better than guessing.",
+                f"No voter beats chance: the first has a weighted error of {run.steps[0].error:.3g}, and is the whole "
+                "committee. Choose stronger voters, such as deeper trees (max_depth), or other columns.",
             )
 
 

@@ -78,8 +78,8 @@ class DOOMBoostClassifier(MarginBoosting):
 
     steepness: float = parameter(
         10.0,
-        """lambda. The larger, the closer the cost is to the share of misclassified rows, and the sooner outliers lose
-        their weight. Usually chosen between 2 and 20 on a validation set.""",
+        """lambda. The larger, the closer the cost is to twice the share of misclassified rows, and the sooner outliers
+        lose their weight. Usually chosen between 2 and 20 on a validation set.""",
         POSITIVE,
     )
     _: KW_ONLY
@@ -88,8 +88,8 @@ class DOOMBoostClassifier(MarginBoosting):
     )
     n_start: int = parameter(
         20,
-        """Rounds of AdaBoost at the start. With 1 the vote is a single voter. As many as `n_estimators`: AdaBoost
-        alone.""",
+        """Rounds of AdaBoost at the start. With 1 the vote of stumps and trees is a single one. As many as
+        `n_estimators`: AdaBoost alone.""",
         COUNT,
         after="n_estimators",
     )

@@ -61,8 +61,8 @@ class LPBoostClassifier(BoostedCalibration):
     soft_margin_ : float64 array (P,)
         Objective of each program.
     duality_gap_ : float64 array (P,)
-        The largest edge of any voter minus `soft_margin_`: upper bound on the gain of another vote over the dictionary;
-        for trees and classifiers, over the voters that were found.
+        The least of the rounds' largest edges, minus `soft_margin_`: upper bound on the gain of another vote over the
+        dictionary; for trees and classifiers, by the last edges, over the voters that were found.
     row_weights_ : float64 array (P, n)
         The dual solutions. Each adds up to one; 0 for rows with a margin above rho.
 
@@ -102,10 +102,10 @@ class LPBoostClassifier(BoostedCalibration):
     )
     _: KW_ONLY
     dictionary: Any = dictionary_parameter(
-        """"stumps": at most `n_thresholds` stumps a column, and their complements. "all_stumps": a stump between any
-        two bins, any subset of categories, and their complements. "trees": native trees. They, or a scikit-learn
-        classifier whose ``fit`` takes ``sample_weight``, are trained in each round on weighted rows. Only of stumps is
-        the voter with the largest edge sure to be found."""
+        """"stumps": stumps at `n_thresholds` thresholds a column, or as many categories, and their complements.
+        "all_stumps": a stump between any two bins, any subset of categories, and their complements. "trees": native
+        trees. Trees, or a scikit-learn classifier whose ``fit`` takes ``sample_weight``, are trained in each round on
+        weighted rows. Only of stumps is the voter with the largest edge sure to be found."""
     )
     n_estimators: int = shared.program_n_estimators("most")
     n_thresholds: int = shared.n_thresholds('For "stumps".')
@@ -171,17 +171,19 @@ class LPBoostClassifier(BoostedCalibration):
         least, gap = fitted["soft_margin_"].min(), fitted["duality_gap_"].max()
         if any(one.cut_short for one in run.runs):
             warn_user(
-                f"n_estimators={self.n_estimators} ended the run: the soft margin is {least:.3g}, and up to {gap:.3g} "
-                "below the largest. Raise n_estimators, or tol.",
+                f"n_estimators={self.n_estimators} ended the run: the soft margin is {least:.3g}, and another vote of "
+                f"the voters searched may have up to {gap:.3g} more. Raise n_estimators, or tol.",
                 ConvergenceWarning,
             )
         elif not run.has_next() and least <= self.tol:
             too_small, remedy = f"nu={self.nu} is too small for these rows: no", "Raise nu, or choose"
             if self.nu == 1.0:
                 too_small, remedy = "No", "Choose"
+            k = int(fitted["soft_margin_"].argmin())
+            of = "" if len(run.runs) == 1 else f" for class {self.classes_.tolist()[k]!r} against the rest"
             warn_user(
-                f"{too_small} vote of the voters found has a soft margin above 0, and the fitted vote may be useless. "
-                f"{remedy} stronger voters.",
+                f"{too_small} vote of the voters found has a soft margin above {self.tol:g}{of}, and the fitted vote "
+                f"may be useless. {remedy} stronger voters.",
             )
 
 

@@ -89,7 +89,10 @@ class MarginBoosting(Boosting, CalibratedClassifier):
             return classifiers_on(rows, voter_template("voter", self.voter, self.table_), seed)
         binned = rows.binned(self.table_, self.max_bins, threads)
         if np.array_equal(binned.dense.min(axis=0), binned.dense.max(axis=0)):
-            raise ValueError("Every column of X is constant, so no tree parts the rows. Give columns that vary.")
+            raise ValueError(
+                f"Every column of X is constant, or in one of max_bins={self.max_bins} bins, so no tree parts the "
+                "rows. Give columns that vary, or raise max_bins."
+            )
         distinct, table = DistinctRows.in_bins(binned, rows)
         if (self.max_depth == 1 or self.max_leaf_nodes == 2) and self.min_samples_leaf == 1:
             stumps = StumpDictionary.of(binned, rows.weights, subsets=True, n_threads=threads)
@@ -119,11 +122,14 @@ class MarginBoosting(Boosting, CalibratedClassifier):
 
     def _warn(self, run: ClassRuns[Any], fitted: dict[str, Any]) -> None:
         if all(one.useless for one in run.runs):
-            warn_user("No voter beats chance: the committee is no better than guessing.")
+            warn_user(
+                "No voter beats chance: the committee is no better than guessing. Choose stronger voters, such as "
+                "deeper trees (max_depth), or other columns."
+            )
 
 
 class VotingRun(ABC):
-    """A vote for class number `positive` against the rest that grows by rounds; `count` rows have the total weight.
+    """A vote for class number `positive` against the rest that grows by rounds; row weights stand for `count` rows.
 
     `y` is +1 for rows of the class, -1 for all others, and `share` has the row weights, which sum to one. The next
     voter must have an edge above `least_edge`. The run is `finished` if another round changes nothing or there are

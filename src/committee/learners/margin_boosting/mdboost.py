@@ -46,7 +46,7 @@ class MDBoostClassifier(MarginBoosting):
     D is the price of variance. Column generation: the rows weigh u = 1 - A rho, which is negative for margins far above
     the mean; the voters with the largest edges sum_i u_i y_i h(x_i) join (a tree is trained with weights abs(u_i) and
     labels sign(u_i) y_i); the quadratic program of all that joined is solved; and the run ends when no voter of the
-    dictionary has an edge above those of the vote, as then none can improve it.
+    dictionary has an edge above that of the vote, as then none can improve it.
 
     With more than two classes each has a program of its own against the rest; the largest mean vote is elected.
 
@@ -55,7 +55,7 @@ class MDBoostClassifier(MarginBoosting):
     committee_ : Committee
         The voters of positive weight; weights w / D, for each class where there are more than two.
     objective_ : float64 array (P,)
-        mean(m) - D/2 s^2(m) of each program, at its largest; P = 1 for two classes, else n_classes.
+        mean(m) - D/2 s^2(m) of each program; P = 1 for two classes, else n_classes.
     mean_margin_, margin_variance_ : float64 array (P,)
         mean(m) and s^2(m) of the training rows.
     duality_gap_ : float64 array (P,)
@@ -65,7 +65,7 @@ class MDBoostClassifier(MarginBoosting):
     Warns
     -----
     ConvergenceWarning
-        If `n_estimators` ends the run before the optimum.
+        If `n_estimators` ends the run before the optimum, without early stopping.
     UserWarning
         If no voter beats chance.
 
@@ -100,7 +100,7 @@ class MDBoostClassifier(MarginBoosting):
     max_depth: int | None = depth_of_voters("those with the largest edges, so that no voter is missed")
     tol: float = parameter(
         1e-6,
-        """A voter joins while its edge, as a share of the rows' weight, exceeds those of the vote by more than this,
+        """A voter joins while its edge, as a share of the rows' weight, exceeds that of the vote by more than this,
         which bounds the distance of the objective from its maximum.""",
         Interval(Real, 0.0, 1.0, closed="left"),
     )
@@ -126,7 +126,8 @@ class MDBoostClassifier(MarginBoosting):
         if any(one.cut_short for one in run.runs) and not self.early_stopping:
             warn_user(
                 f"n_estimators={self.n_estimators} ended the run: the objective is {fitted['objective_'].min():.3g}, "
-                f"and up to {fitted['duality_gap_'].max():.3g} below the best. Raise n_estimators, or tol.",
+                f"and another vote of the voters searched may have up to {fitted['duality_gap_'].max():.3g} more. "
+                "Raise n_estimators, or tol.",
                 ConvergenceWarning,
             )
 

@@ -229,8 +229,8 @@ def _parts(found: Found) -> Parts:
 class Dictionary(ABC):
     """Voters of one kind for the rows of a fit, within the limits of the learner's parameters.
 
-    `binned` has the training rows in the bins that the voters need. The constructor raises a ValueError if no voter
-    splits the rows.
+    `binned` has the training rows in the bins that the voters need. The constructor raises a ValueError if every column
+    has one bin.
     """
 
     binned: Binned
@@ -244,7 +244,7 @@ class Dictionary(ABC):
 
 
 class ListedStumps(Dictionary):
-    """Stumps: at most `n_thresholds` a column, and as many categories against all others."""
+    """Stumps at most `n_thresholds` thresholds a column, or of as many categories, each against the others."""
 
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None:
         self.n_threads = n_threads
@@ -287,7 +287,7 @@ DICTIONARIES: dict[str, type[Dictionary]] = {"stumps": ListedStumps, "all_stumps
 
 
 def dictionary_parameter(text: str, estimators: str = "classifier") -> Any:
-    """Declare the parameter of a learner that chooses its voters; `estimators` names those that it takes."""
+    """Declare the parameter of a learner that chooses its voters; `estimators` is the kind of a user's estimators."""
     return parameter(
         "stumps",
         text,
@@ -319,16 +319,16 @@ def listed_stumps(
 
 def _empty(name: str) -> ValueError:
     return ValueError(
-        f"dictionary={name!r} is empty: every column of X is constant, so nothing parts the rows. Give columns that "
-        "vary."
+        f"dictionary={name!r} is empty: every column of X is constant, or in one bin, so nothing parts the rows. Give "
+        f"columns that vary, or raise {'n_thresholds' if name == 'stumps' else 'max_bins'}."
     )
 
 
 class DistinctRows:
     """Distinct rows of a training set (equal cells and class), each with the summed weight of its copies.
 
-    Voters vote alike on equal rows. So a program over these rows is the same, to the bit, for a row of weight k and k
-    rows, and in any order of the rows. `first` is the first copy of each, `labels` and `weights` are ``(m,)``.
+    Voters vote alike on equal rows. So a program over these rows is the same for a row of weight k and k rows, and in
+    any order of the rows. `first` is the first copy of each, `labels` and `weights` are ``(m,)``.
     """
 
     def __init__(self, cells: NDArray[Any], rows: Rows) -> None:

@@ -48,7 +48,7 @@ class Pool(ABC):
 
     @abstractmethod
     def best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
-        """Return the candidate that lowers the penalised quadratic risk most, or None.
+        """Return the candidate that lowers the penalised quadratic risk most, or one newly trained; None without any.
 
         `s` are row weights times residuals, ``(n,)``; `alpha` maps the keys of voters to their present weights, which a
         new weight would replace; it is empty if a voter that is chosen again counts as a new one.
@@ -86,8 +86,8 @@ class Pool(ABC):
     def voters(self, candidates: Sequence[Candidate], output: NDArray[np.intp] | None, n_classes: int) -> Voters:
         """Return voters of a committee.
 
-        `output` ``(T,)`` is the column of the score that each candidate votes on. None: candidates vote for one of two
-        classes.
+        `output` ``(T,)`` is the column of the score that each candidate votes on. None: of two classes each candidate
+        names one, or a regressor gives the score.
         """
 
     @abstractmethod
@@ -169,7 +169,7 @@ class TrainedPool(Pool):
 
 
 class TreePool(TrainedPool):
-    """Trees of two classes, grown by the Gini criterion; every node searches all columns."""
+    """Trees of two classes, grown by the Gini criterion."""
 
     def __init__(self, binned: Binned, limits: GrowthLimits, n_threads: int, row_weights: F64 | None = None) -> None:
         super().__init__(row_weights)
@@ -201,7 +201,7 @@ class TreePool(TrainedPool):
 
 
 class Clones:
-    """Clones of a user's estimator, each with seeds of its own and trained on weighted rows."""
+    """Clones of a user's estimator, trained on weighted rows; each has its own seed where ``random_state=None``."""
 
     def __init__(self, voter: Any, random: np.random.RandomState) -> None:
         self.voter, self.random = voter, random
@@ -251,7 +251,7 @@ def _signs(member: Any, X: F64) -> I8:
 
 
 class RegressorPool(TrainedPool):
-    """Clones of a user's regressor, each fitted by least squares to the residuals over their root mean square.
+    """Clones of a user's regressor, each fitted to the residuals over their root mean square.
 
     So voters do not shrink as residuals do, and weights and penalties keep their meaning from round to round. The rows
     weigh `row_weights`, which sum to one; the regressor is given `weights_of_fits`.

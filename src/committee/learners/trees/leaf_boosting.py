@@ -234,7 +234,7 @@ def pruned(
 
 
 def kept_splits(left: I32, errors: F64, rounding: float = 0.0) -> NDArray[np.bool_]:
-    """Return a mask of the nodes that stay split: those whose kept leaves together err no more than the node alone."""
+    """Return a mask of the splits whose kept leaves together err no more than the node alone."""
     least, keep = errors.tolist(), left >= 0
     for node in range(len(least) - 1, -1, -1):  # children come after their parents
         if keep[node]:

@@ -56,9 +56,9 @@ class TreeOfFold:
 def best_strength(trees: Iterable[TreeOfFold]) -> float | None:
     """Return the strength of least log loss on the test rows of folds.
 
-    Folds are taken until there are `ENOUGH_ROWS`. Each row is added once more, with 1 / n_rows of its weight and all
-    classes equally likely, so that the strength is not the least if all rows are right. None if no fold's training rows
-    have all classes.
+    Folds are taken until they have `ENOUGH_ROWS` test rows. Each of these is added once more, with 1 / n_rows of its
+    weight and all classes equally likely, so that the smallest strength does not win if all rows are right. None if no
+    fold's training rows have all classes.
     """
     total, loss, anywhere, n_rows = 0.0, np.zeros(len(STRENGTHS)), np.zeros(len(STRENGTHS)), 0
     for one in trees:

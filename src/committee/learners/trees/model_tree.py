@@ -103,7 +103,7 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
     tol: float = shared.newton_tol("Boosting of a leaf")
     max_bins: int = shared.max_bins("For the tree.")
     categorical_features: Any = shared.categorical_features("Leaves see them as 0/1 columns.")
-    random_state: Any = shared.random_state("the features of `max_features` and the parts of cross-validation")
+    random_state: Any = shared.random_state("the features of `max_features`, and of folds and held-out rows in leaves")
     n_jobs: int | None = shared.n_jobs()
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("model_trees",)
@@ -152,7 +152,7 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
         Raises
         ------
         ValueError
-            If `output` is not "score".
+            If another `output` is given.
         """
         from committee.vote.explain.contributions import contributions, require_score_output
 
@@ -174,7 +174,7 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
         check_is_fitted(self)
         voters = self.committee_.voters
         if not isinstance(voters, ModelForest):
-            raise AttributeError("this model has no model trees: it was trained on rows of one class.")
+            raise AttributeError("this model has no model trees: it was trained on rows of one class. Train it on two.")
         return voters
 
 
@@ -350,7 +350,7 @@ class ModelTreeTable:
 
 
 def whole_weights(weights: F64) -> F64:
-    """Round weights ``(n,)`` to multiples of a power of two, 2^-25 to 2^-24 of their sum, positive ones to one or more.
+    """Round weights ``(n,)`` to multiples of a power of two, 2^-25 to 2^-24 of their sum; positive ones stay positive.
 
     Sums of their squares are exact, so that splits of many classes are found by class sums of the rows on one side.
     """
@@ -381,7 +381,7 @@ class ModelTreeVoters:
                 self._make()
 
     def voters(self) -> ModelForest:
-        """Return the voters, at least one, in the order in which they were added."""
+        """Return the voters in the order in which their trees were added; there must be one."""
         if self._waiting:
             self._make()
         voters = ModelForest.concatenate(self._made)

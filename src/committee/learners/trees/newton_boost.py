@@ -34,7 +34,7 @@ LineStep: TypeAlias = tuple[I32, F64, F64]  # design column, intercept and slope
 
 SCORE_CAP: dict[LinkName, float] = {"probit": 20.0, "logit": 40.0}
 """Limit of training scores, which a separable leaf reaches; with a much lower one outliers would stop the boosting of a
-leaf whose other rows still gain (with 8 for probit, balance_scale loses 4 points)."""
+leaf whose other rows still gain."""
 MAX_HALVINGS = 30  # A step that overshoots is halved at most so often
 ROUNDING = 1e-14  # A relative change of the risk below this is rounding: boosting has converged
 MAX_CUTS = 10  # cuts of the stumps of scores that would pass the cap; the last leaves them out
@@ -72,6 +72,8 @@ class JointLikelihood:
     def gradient(self, F: F64, labels: NDArray[np.uint16]) -> F64:
         """Return the gradient of ln P(y | x), ``(n, O)``: lambda(F_k) ([y = k] - P(k)), lambda = Psi' / Psi.
 
+        For two classes it is y lambda(y F), y = +-1.
+
         Equation: joint-gradient (docs/theory.md).
         """
         if F.shape[1] == 1:
@@ -82,7 +84,7 @@ class JointLikelihood:
         return gradient
 
     def information(self, F: F64, d: F64) -> F64:
-        """Return the expected squared derivative of ln P(y | x) along d ``(n, O)`` per row: Var_P(lambda(F_k) d_k)."""
+        """Return the expected squared derivative of ln P(y | x) along d ``(n, O)`` by row: Var_P(lambda(F_k) d_k)."""
         if F.shape[1] == 1:
             return (self._rates(F) * self._rates(-F) * d**2)[:, 0]
         P, slope = np.exp(self.log_shares(F)), self._rates(F) * d
@@ -121,7 +123,8 @@ class NewtonBoost:
     def shortened(self, f: F64, step: F64, sign: F64, v: F64, risk: float) -> tuple[F64, float, float]:
         """Return scores f after a step, their mean risk, and the share of the step that was taken.
 
-        A full Newton step may overshoot where curvatures vanish: it is halved until the risk decreases.
+        A full Newton step may overshoot where curvatures vanish: it is halved until the risk does not rise, up to
+        `MAX_HALVINGS` times.
         """
         share = 1.0
         for _ in range(MAX_HALVINGS + 1):
@@ -155,7 +158,7 @@ class NewtonRun(BoostingRun):
 
     @abstractmethod
     def staged_votes(self, X: F64) -> Callable[[int], F64]:
-        """Return the votes ``(n, O)`` of step t = 1, 2, ... on rows, to be called once for each step, in order."""
+        """Return a function of t = 1, 2, ... for the votes ``(n, O)`` of step t on X; it is called once for each t."""
 
     @abstractmethod
     def boosted(self, n_rounds: int) -> Boosted: ...
@@ -175,7 +178,7 @@ class NewtonRun(BoostingRun):
 
 
 class JointRun(NewtonRun):
-    """Joint steps, whose held-out risk is that of the likelihood of all classes."""
+    """Joint steps; the held-out risk is the mean of -ln P of the rows' classes."""
 
     def _risk_of(self, held_out: Rows) -> Callable[[F64], float]:
         likelihood = JointLikelihood(self.boost.link)
@@ -186,10 +189,10 @@ class JointRun(NewtonRun):
 
 
 class LineRun(NewtonRun):
-    """Component-wise: every step adds the line of one design column; the sum is one linear score.
+    """Component-wise: every step adds to each score the line of one design column; the sum is a linear score.
 
-    The kernel takes all steps at once. With held-out rows the steps are computed again one by one, and the steps up to
-    the best one are taken anew.
+    The kernel takes all steps at once. Where losses by step are needed, as of held-out rows, the steps are computed
+    again one by one; for fewer steps the kernel is called again.
     """
 
     one_by_one = False
@@ -319,7 +322,7 @@ class StumpScore:
         return tree, value, value[leaf]
 
     def step(self) -> Stump:
-        """Return the next stump; one of value 0, the last, if the risk does not decrease or a score passes the cap."""
+        """Return the next stump; one of value 0 ends the steps: too little decrease, or a score would pass the cap."""
         gradient, curvature, _ = _core.newton_terms(self.boost.link, self.sign * self.f)
         tree, value, at_rows = self.grown(self.sign * gradient / curvature, self.v * curvature)
         f, risk, share = self.boost.shortened(self.f, at_rows, self.sign, self.v, self.risks[-1])

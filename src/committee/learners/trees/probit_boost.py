@@ -44,7 +44,7 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
 
     _tol_is_of_training = True
 
-    n_estimators: int = parameter(100, "Boosting steps B, for each score.", COUNT)
+    n_estimators: int = parameter(100, "Most boosting steps B of each score.", COUNT)
     _: KW_ONLY
     learner: Literal["line", "stump"] = parameter(
         "line",
@@ -132,7 +132,8 @@ class ScoreBoostClassifier(Boosting, BaseClassifier):
         check_is_fitted(self)
         if not isinstance(self.committee_.voters, LinearScores):
             raise AttributeError(
-                "coef_, intercept_ and design_names_ are those of lines; this model has stumps, or one class."
+                "coef_, intercept_ and design_names_ are those of lines; this model has stumps, or one class. Train "
+                "one with learner='line' on two classes or more."
             )
         return self.committee_.voters
 
@@ -165,6 +166,7 @@ class ProbitBoostClassifier(ScoreBoostClassifier):
         Lines: coefficients in the columns' own units. One output for two classes (positive: ``classes_[1]``),
         otherwise one for each class.
     intercept_ : float64 array (n_outputs,)
+        Lines: intercepts.
     design_names_ : list of str
         Names of the design columns.
     feature_path_ : int32 array (n_outputs, steps)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 class TreeParameters:
     """Parameters of classification and regression trees."""
 
-    committee_: Any = fitted("A committee of one.", "Committee or RegressionCommittee")
+    committee_: Any = fitted("A committee of one tree.", "Committee or RegressionCommittee")
 
     first_parameters: ClassVar[tuple[str, ...]] = (
         *("max_depth", "min_samples_leaf", "max_leaf_nodes", "class_weight", "criterion", "random_state"),
@@ -94,13 +94,14 @@ class TreeVoter(OneTree, BaseClassifier, TreeParameters):
     values learn their side, categories are split into subsets without one-hot columns: with two classes the best subset
     (Theorem 4.5 of [1]_), with more the best prefix over the orderings by each class's share.
 
-    Leaves vote with the shares of their classes. Those of a full-grown tree are 0 or 1, so by default they are shrunk
-    towards the shares of the nodes above [2]_, which makes probabilities of them and decides ties of small leaves.
+    Leaves vote with the shares of their classes. Those of a full-grown tree are mostly 0 or 1, so by default they are
+    shrunk towards the shares of the nodes above [2]_, which makes probabilities of them and decides ties of small
+    leaves.
 
     Attributes
     ----------
     committee_ : Committee
-        A committee of one, of leaves with shrunk shares.
+        A committee of one tree.
 
     References
     ----------
@@ -125,7 +126,7 @@ class TreeVoter(OneTree, BaseClassifier, TreeParameters):
         "auto",
         """Shrinkage of the leaves' class shares. "auto": towards the shares of the nodes above, by the strength of
         least log loss on held-out rows of up to five folds, until there are 100 such rows, which costs 0.8 to 4 further
-        trees. None, False: the shares of the training rows, as voters of `SubaggingClassifier` and boosting have.""",
+        trees. None, False: the shares of the training rows; so it is for the `voter` of another learner.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
     )
@@ -317,7 +318,7 @@ class AbstainingStump(BaseClassifier):
         return {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
 
     def vote(self, X: Any) -> NDArray[Any]:
-        """Return h(x), ``(n,)``: for two classes -1, 0 (abstains) or +1; for more the class number, or -1."""
+        """Return h(x), ``(n,)``: -1, 0 (abstains) or +1 of two classes; else the class number, or -1 (abstains)."""
         p = self.predict_proba(X)
         elected, votes = p.argmax(axis=1), (np.ptp(p, axis=1) > _ALIKE) | (p.shape[1] == 1)
         return np.where(votes, 2 * elected - 1, 0) if p.shape[1] == 2 else np.where(votes, elected, -1)
