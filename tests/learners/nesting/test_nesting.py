@@ -410,7 +410,7 @@ def test_ways_are_counted_for_each_score():
 
 def test_a_softness_beyond_all_numbers_tells_nothing_apart():
     X, y = table()
-    with pytest.warns(UserWarning, match="No voter beats chance"):
+    with pytest.warns(UserWarning, match="No voter beats a constant vote"):
         model = BoostingTreeClassifier(2, softness=1e9, calibrate=None).fit(1e300 * X, y)
     assert_allclose(model.predict_proba(1e300 * X)[:, 1], y.mean(), atol=0.01)
 
@@ -423,6 +423,6 @@ def test_a_users_voter_is_given_weights_of_every_size():
 
 
 def test_the_warning_names_the_line_of_the_caller():
-    with pytest.warns(UserWarning, match="No voter beats chance") as caught:
+    with pytest.warns(UserWarning, match="No voter beats a constant vote") as caught:
         BoostingTreeClassifier(2).fit(np.ones((20, 2)), np.arange(20) % 2)
     assert caught[0].filename == __file__

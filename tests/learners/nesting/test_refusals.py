@@ -114,7 +114,7 @@ def test_voters_that_cannot_serve_are_refused(model, voter, message):
 @pytest.mark.parametrize("softness", [0.0, 0.25])
 def test_columns_that_say_nothing_leave_one_voter_of_the_frequencies(model, softness):
     X, y = np.ones((40, 2)), np.r_[np.zeros(30), np.ones(10)].astype(int)
-    with pytest.warns(UserWarning, match="No voter beats chance"):
+    with pytest.warns(UserWarning, match="No voter beats a constant vote"):
         committee = fitted(model, X, y, softness=softness, calibrate=None)
     assert len(committee.graph_) == 1
     # smoothed by a quarter of a row
@@ -128,7 +128,7 @@ def test_columns_that_say_nothing_leave_one_voter_of_the_frequencies(model, soft
 @pytest.mark.parametrize("q", [0.5, 0.3, 1.0, 0.0])
 def test_a_voter_that_answers_without_looking_is_kept_once(model, q):
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.r_[np.zeros(20), np.ones(20)].astype(int)
-    with pytest.warns(UserWarning, match="No voter beats chance"):
+    with pytest.warns(UserWarning, match="No voter beats a constant vote"):
         committee = fitted(model, X, y, voter=Told(q))
     assert len(committee.graph_) == 1
     assert committee.bound_ == pytest.approx(1.0)
@@ -139,7 +139,7 @@ def test_a_voter_that_answers_without_looking_is_kept_once(model, q):
 @pytest.mark.parametrize("method", ["expected", "likely_path", "sampled", "majority"])
 def test_a_branch_that_nobody_takes_stays_empty(model, method):
     X, y = table()
-    with pytest.warns(UserWarning, match="No voter beats chance"):
+    with pytest.warns(UserWarning, match="No voter beats a constant vote"):
         committee = fitted(model, X, y, voter=Told(1.0), method=method)
     assert np.isfinite(committee.predict_proba(X)).all()
     assert_array_equal(committee.graph_.vote[0, 1], 0.0)

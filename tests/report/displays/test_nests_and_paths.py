@@ -189,7 +189,7 @@ def test_layouts_of_trees_sums_and_nests(tree, total, nest):
 def test_many_voters_fit_on_a_page(n_voters):
     X, y = mixed()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*beats chance")
+        warnings.filterwarnings("ignore", message=".*beats a constant vote")
         models = [
             ProbabilisticAdaBoostClassifier(n_voters).fit(X, y),
             BoostingTreeClassifier(n_voters).fit(X, y),
@@ -262,7 +262,7 @@ def test_smallest_edge_is_the_first_model_s(total, tree):
     display = BoundDisplay.from_estimators({"sum": total, "tree": tree})
     assert display.edge == pytest.approx(np.abs(total.edges_).min())
     assert BoundDisplay.from_estimator(total, edge=None).edge is None
-    with pytest.warns(UserWarning, match="beats chance"):
+    with pytest.warns(UserWarning, match="beats a constant vote"):
         hopeless = ProbabilisticAdaBoostClassifier(3).fit([[0], [0]], [0, 1])
     assert BoundDisplay.from_estimator(hopeless).edge is None  # its curves would lie at 1
 

@@ -70,10 +70,10 @@ class BoostingTreeClassifier(NestedClassifier):
 
         D_{s+} ~ D_s q exp(-alpha_+ y),    D_{s-} ~ D_s (1 - q) exp(alpha_- y).
 
-    H(x) is the sum of the alphas on the path taken, and C = sum over leaves of the product of the Z on their paths
-    bounds the expected training error. The tree grows at the leaf with the largest part of C, and with voters of edge
-    eps or more C <= F(T, sqrt(1 - 4 eps^2)) (`bounds.boosting_tree`). A row meets about log T voters, not T. More than
-    two classes: one tree against the rest for each.
+    H(x) is the sum of the votes alpha_+ and -alpha_- on the path taken, and C = sum over leaves of the product of the Z
+    on their paths bounds the expected training error. By default the tree grows at the leaf with the largest part of C;
+    with voters of edge eps or more C <= F(T, sqrt(1 - 4 eps^2)) (`bounds.boosting_tree`). A row meets about log T
+    voters, not T. More than two classes: one tree against the rest for each.
 
     Notes
     -----

@@ -26,7 +26,7 @@ RowWeights: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 PLUS, MINUS = 0, 1  # the two answers, in the order of edges, votes and sums
 _SIGN = np.array([1.0, -1.0])
-_LEAST_DECREASE = 1e-6  # A voter that lowers a leaf's loss by less than this share of it is useless
+_LEAST_DECREASE = 1e-6  # least share by which a useful voter's loss is below that of a constant vote
 
 
 @dataclass(eq=False)
@@ -93,7 +93,7 @@ class Growth:
     collected: list[list[int]] = field(default_factory=list)
     """The nodes inside each collected sub-tree, in the order of collection."""
     bound: float = 1.0  # present C
-    useless: bool = False  # the voter at the root lowers nothing
+    useless: bool = False  # no voter at the root is better than a constant vote
 
     def __len__(self) -> int:
         return len(self.trained)
@@ -103,7 +103,7 @@ class Growth:
         return Leaf([], weights, 1.0, np.ones_like(weights) if self.keep_reach else None, share=1.0)
 
     def branching(self, leaf: Leaf) -> Branching | None:
-        """Train a voter at a leaf; `None` without weight, or if it lowers no loss (at the root see `taken`)."""
+        """Train a voter at a leaf; `None` without weight, or if it is no better than a constant vote (see `taken`)."""
         if not leaf.mass > 0.0:
             return None
         if self.sampled is None:
@@ -114,7 +114,10 @@ class Growth:
         return self.taken(leaf, found)
 
     def taken(self, leaf: Leaf, found: Branching | None) -> Branching | None:
-        """Return `found` if it lowers the leaf's loss, else `None`, but at the root the constant voter or `found`."""
+        """Return `found` if it lowers the loss more than a constant vote; else `None`, or at the root the constant voter.
+
+        At the root `found` is returned where there is no constant voter.
+        """
         if found is not None:
             constant_Z = alphas(np.array([found.W.sum(axis=0), [0.0, 0.0]]), self.eps)[1].sum()
             if found.Z.sum() < float(constant_Z) * (1.0 - _LEAST_DECREASE):

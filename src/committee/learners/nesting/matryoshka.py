@@ -34,8 +34,8 @@ class MatryoshkaClassifier(NestedClassifier):
     """Trees nested in trees: the leaves of a sub-tree are collected, and it becomes one node of the tree around it.
 
     Leaves that vote + become the node's + edge, the others its - edge, so that a later voter is met by all rows that
-    come through either. Collected leaves keep their own votes; then Z_+ + Z_- of the node is the bound C of the
-    sub-tree, and with voters of edge eps the whole has the bound F(T_L, ... F(T_2, F(T_1, rho))),
+    leave by the same edge. If collected leaves keep their own votes (`collect`), Z_+ + Z_- of the node is the bound C
+    of the sub-tree, and with voters of edge eps the whole has the bound F(T_L, ... F(T_2, F(T_1, rho))),
     rho = sqrt(1 - 4 eps^2) (`bounds.matryoshka`), far below that of one tree of as many voters. More than two classes:
     one against the rest.
 
@@ -92,7 +92,7 @@ class MatryoshkaClassifier(NestedClassifier):
     collect: Collect = parameter(
         "confidence",
         """Votes of collected leaves. "confidence": they keep theirs. "sign": only their signs count, and the node gets
-        a vote of its own; the sub-tree's bound C then becomes sqrt(C (2 - C)).""",
+        a vote of its own; the sub-tree's bound C may then rise to sqrt(C (2 - C)).""",
     )
 
     def _most_voters(self, count: float) -> int | None:
@@ -225,7 +225,7 @@ class Collector:
 def nested(growth: Growth, collector: Collector, leaf: Leaf, sizes: Sequence[int]) -> Growing:
     """Grow a tree of ``sizes[-1]`` nodes at a leaf, each a tree of ``sizes[-2]`` nodes, and so on inwards.
 
-    The tree always grows at its leaf of most mass. Without a useful voter, `leaf` itself is returned.
+    The tree always grows at its leaf of most mass. Its leaves are returned; `leaf` alone without a useful voter.
     """
     leaves, closed = [leaf], list[Leaf]()
     for _ in range(sizes[-1]):

@@ -103,7 +103,7 @@ class NestedClassifier(CalibratedClassifier):
     reach_: F64 = fitted("Expected share of training rows that meet each voter.", "float64 array (T,)")
     cost_: float = fitted("Expected number of voters that a training row meets, in all scores together.", "float")
     n_draws_: NDArray[np.int64] = fitted(
-        "Answers that each voter's q was estimated from; 0 if q is known.", "int64 array (T,)"
+        "Answers that each voter's q was estimated from; 0 if q is exact.", "int64 array (T,)"
     )
 
     _: KW_ONLY
@@ -119,8 +119,8 @@ class NestedClassifier(CalibratedClassifier):
     softness: float = parameter(
         0.35,
         """Softness s of the stumps, in standard deviations of their column: q(x) = Phi((x_j - c) / s). 0: hard stumps.
-        It is not fitted, as the least Z would always have the least softness (docs/theory.md). The default was the best
-        of seven over 30 tables (docs/decisions.md).""",
+        It is not fitted, as the least Z would always have the least softness (docs/theory.md). 30 tables led to the
+        default (docs/decisions.md).""",
         NOT_NEGATIVE,
     )
     n_draws: int | Literal["first_rise", "stopwatch", "look_ahead"] | None = parameter(
@@ -151,8 +151,7 @@ class NestedClassifier(CalibratedClassifier):
         "expected",
         """Score of the committee. "expected": E[H(x)]. "likely_path": H along the likelier answer at each node;
         it evaluates the fewest stumps. "sampled": H on one path, drawn by `random_state` and the row's values.
-        "majority": 2 P - 1, with P the probability that H(x) > 0, as returned by `predict_proba`
-        with ``calibrate=None``.""",
+        "majority": 2 P - 1, with P the probability that H(x) > 0, as `vote_probability` returns it.""",
     )
     n_paths: int = parameter(
         1000,
@@ -202,12 +201,12 @@ class NestedClassifier(CalibratedClassifier):
             if not len(growth):
                 raise ValueError(
                     f"voter={self.voter!r} has no rows of two classes to learn from: beside the heaviest rows the "
-                    "weights of all others round to 0. Give a sample_weight that varies by fewer orders of magnitude."
+                    "weights of one class round to 0. Give a sample_weight that varies by fewer orders of magnitude."
                 )
         if all(growth.useless for growth in run.growths):
             warn_user(
-                f"No voter beats chance (edge {run.growths[0].edges[0]:.3g}): the committee may predict no "
-                "better than the class frequencies.",
+                "No voter beats a constant vote: the committee may predict no better than the class frequencies. Give "
+                "other columns, or another voter.",
             )
         tasks.each("voter", self._trained(run, growers, most, tasks.begun), lambda _: self._fitted(run))
         return self._finished(self._fitted(run), rows, None, random, tasks)
@@ -330,7 +329,7 @@ class NestedClassifier(CalibratedClassifier):
         voters = self.committee_.voters
         graph = voters.graph if isinstance(voters, PathMajority) else voters
         if not isinstance(graph, VoteGraph):
-            raise AttributeError("this model has no graph: it was trained on rows of one class.")
+            raise AttributeError("this model has no graph: it was trained on rows of one class. Train it on two.")
         return graph
 
     @property
@@ -338,7 +337,7 @@ class NestedClassifier(CalibratedClassifier):
         """Share of the stumps on each column in the decrease of the bound, ``(p,)``."""
         graph = self.graph_
         if not isinstance(graph.voters, SoftStumps):
-            raise AttributeError("feature_importances_ needs stumps; a given voter may use any column.")
+            raise AttributeError("feature_importances_ needs stumps (voter=None); a given voter may use any column.")
         before = np.append(1.0, self.bounds_[:-1])
         before[graph.start[:-1]] = 1.0
         # a sub-tree collected by sign may raise the bound

@@ -55,7 +55,10 @@ class WeakLearner(Protocol):
     """Search for a voter for weighted rows of two classes."""
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
-        """Return a voter for rows of these weights (not normalised); None without rows of both classes."""
+        """Return a voter for rows of these weights (not normalised), or None.
+
+        None: there are rows of one class only, or no stump is better than a constant vote.
+        """
 
     def constant(self) -> Trained | None: ...
 
@@ -63,7 +66,7 @@ class WeakLearner(Protocol):
 
 
 class StumpLearner:
-    """Soft stumps: column and threshold of least Z, at a softness that is a share of the column's standard deviation.
+    """Soft stumps: column and threshold of least Z, with a given softness in standard deviations of the column.
 
     Z is concave in q, and Phi((x - c) / s) is a mixture of hard thresholds around c, so that Z cannot decrease as s
     grows (docs/theory.md): the least Z has the least softness, which is therefore a parameter.
@@ -171,7 +174,8 @@ def is_only_drawn(voter: Any) -> bool:
 def check_answers(voter: Any) -> None:
     if not any(hasattr(voter, name) for name in ("prob_positive", "predict_proba", "draw")):
         raise ValueError(
-            f"voter={voter!r} has neither prob_positive, predict_proba nor draw; a probabilistic voter needs one."
+            f"voter={voter!r} has neither prob_positive, predict_proba nor draw; a probabilistic voter needs one. "
+            "Choose a classifier with predict_proba."
         )
 
 
@@ -190,9 +194,9 @@ def deviations(X: F64, weights: F64, categorical: NDArray[np.bool_]) -> F64:
 
 
 def bin_positions(X: F64, binned: Binned) -> F64:
-    """Return the middle of the values in every bin of every column, end to end; 0 for categories, an edge if empty.
+    """Return the middle of the values in every bin of every column, end to end; an edge for an empty bin.
 
-    A bin of one distinct value has exactly this position.
+    It is 0 for categories and infinite middles. A bin of one distinct value has exactly this position.
     """
     bins, codes = binned.bins, binned.dense
     positions = []

@@ -22,7 +22,7 @@ BLOCK = 1 << 12  # boxes that are searched together
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Sets of cells: the values left of each column, and the conditions' sums over the trees whose leaf is fixed."""
+    """Sets of cells: their values of each column, and the conditions' sums over the trees whose leaf is fixed."""
 
     bits: NDArray[np.uint64]  # (n, words): values, one bit each
     sums: F64  # (n, conditions)
@@ -54,7 +54,7 @@ class RowSearch:
 
     @cached_property
     def words(self) -> Index:
-        """First word of each column's bits."""
+        """First word of each column's bits, and last the number of words."""
         return np.cumsum([0, *(-(-len(column.values) // 64) for column in self.cells.columns)])
 
     @cached_property
@@ -158,7 +158,7 @@ LEAST_LEAD = 1e-5  # least lead over another class, as a share of the largest po
 LEAST_WEIGHT = 1e-10  # weights up to this count as 0, in units of spread and with a sum of one
 
 DENOMINATORS = (*range(1, 65), 100, 128, 200, 256, 500, 512, 1000, 1024)
-"""Largest integer weights that are tried for exact votes, whose ties must stay ties."""
+"""Largest integer weights that are tried for exact votes, whose leads are then computed without rounding."""
 
 RANDOM_ROWS = 20_000  # rows drawn at the start
 MOST_ENTRIES = 4 * 10**6  # numbers in the lines of these rows
@@ -178,7 +178,7 @@ class Fewest:
     note: str  # reason of an early end; empty if the search was completed
 
 
-NEAR = "somewhere the ensemble is so near to a tie that weights cannot be distinguished"
+NEAR = "on some row the ensemble is too near to a tie for the precision of the search"
 
 
 class StoppedError(Exception):
@@ -252,7 +252,7 @@ class FewestVotersSearch:
             if factors is None:
                 support = (v > 0.0) & self.counted
                 if any((support == known).all() for known in self.forbidden):
-                    raise StoppedError(f"no whole weights up to {DENOMINATORS[-1]} keep the ties of the ensemble")
+                    raise StoppedError(f"no whole weights up to {DENOMINATORS[-1]} elect the same classes")
                 self.forbidden.append(support)
                 continue
             rows = self._rows_against(factors)
