@@ -298,7 +298,7 @@ def test_files(tmp_path):
         (RandomForestClassifier(), {}, (X, y), NotFittedError, "not fitted"),
         (RandomForestRegressor(3).fit(X, y), {}, (X, y), TypeError, "regressor"),
         (LogisticRegression().fit(X, y), {}, (X, y), TypeError, "no adapter"),
-        (BaggingClassifier(LogisticRegression(), 3).fit(X, y), {}, (X, y), TypeError, "no leaves to cut"),
+        (BaggingClassifier(LogisticRegression(), 3).fit(X, y), {}, (X, y), TypeError, "only trees with constant"),
         (FOREST, {}, (X[:, :5], y), ValueError, "8 features|8 columns|features"),
         (FOREST, {}, (X, y + 1), ValueError, "2"),
         (FOREST, {}, (X, y[:10]), ValueError, "10"),

@@ -188,7 +188,7 @@ def test_the_smallest_cut_that_loses_no_more_than_a_share(metric):
 
 
 def test_the_ensemble_is_kept_whole_if_every_cut_loses_too_much(tmp_path):
-    with pytest.warns(UserWarning, match=r"loses \d.* ± .* of the whole's squared_error, as a share, on rows"):
+    with pytest.warns(UserWarning, match=r"metric='squared_error' rises by \d.* ± .* of the whole ensemble's on rows"):
         model = prune(FOREST, X, y, max_nodes=5, max_loss=0.0)
     assert_allclose(model.predict(X_new), FOREST.predict(X_new))
     model.save(tmp_path / "whole")

@@ -118,7 +118,7 @@ def test_a_metric_may_be_a_function_of_rows():
 
 
 def test_the_ensemble_is_kept_whole_if_every_cut_loses_too_much(tmp_path):
-    with pytest.warns(UserWarning, match=r"pruned to 3 nodes, the ensemble loses 0\.\d+ ± 0\.\d+ of accuracy on rows"):
+    with pytest.warns(UserWarning, match=r"to 3 nodes.* loss by metric='accuracy' rises by 0\.\d+ ± 0\.\d+ on rows"):
         model = LeafReweighter(FOREST, max_nodes=3, max_loss=0.0).fit(X, y)
     assert_array_equal(model.predict_proba(X_new), FOREST.predict_proba(X_new))
     assert model.lost_ == 0.0 and np.isnan([model.C_, model.growth_]).all()
@@ -235,7 +235,7 @@ def test_max_loss_of_whole_voters(tmp_path):
         PruningPathDisplay.from_estimator(prune(FOREST, X, y, level="voter"))
     model.save(tmp_path / "voters")
     assert load(tmp_path / "voters").lost_ == model.lost_
-    with pytest.warns(UserWarning, match="voters lose .* of accuracy on rows that they have not seen"):
+    with pytest.warns(UserWarning, match="voters the loss by metric='accuracy' rises by .* on rows that they have"):
         whole = prune(FOREST, X, y, level="voter", max_voters=1, max_loss=0.01)
     assert_array_equal(whole.predict_proba(X_new), FOREST.predict_proba(X_new))
     few = prune(FOREST, X, y, level="voter", max_voters=15, max_loss=0.1)
@@ -314,7 +314,7 @@ def test_max_loss_of_the_area_under_the_curve(tmp_path):
     model = prune(forest, X_RARE, named, max_loss=0.2, metric=of_label, level="voter")
     assert model.lost_ + model.lost_error_ <= 0.2
     leaves = prune(forest, X_RARE, named, metric=of_label, max_nodes=0.1)
-    with pytest.raises(TypeError, match="is a function, and a model file holds no code"):
+    with pytest.raises(TypeError, match="is a function or scorer, and a model file holds no code"):
         leaves.save(tmp_path / "function")
     leaves.set_params(metric="f1").save(tmp_path / "function")
 

@@ -114,9 +114,9 @@ class Growth:
         return self.taken(leaf, found)
 
     def taken(self, leaf: Leaf, found: Branching | None) -> Branching | None:
-        """Return `found` if it lowers the loss more than a constant vote; else `None`, or at the root the constant voter.
+        """Return `found` if it lowers the loss more than a constant vote does, else `None`.
 
-        At the root `found` is returned where there is no constant voter.
+        At the root return the constant voter in place of `None`, or `found` if the learner has none.
         """
         if found is not None:
             constant_Z = alphas(np.array([found.W.sum(axis=0), [0.0, 0.0]]), self.eps)[1].sum()

@@ -71,7 +71,7 @@ class FitRows(NamedTuple):
 
 
 class WholeVote(NamedTuple):
-    """Out-of-bag evaluation of the whole ensemble, before trees are cut."""
+    """Evaluation of the whole ensemble, before trees are cut; out of bag if rows have out-of-bag trees."""
 
     worth: Sequence[F64]  # quality of the trees (T,) on each part of the rows, higher being better
     criterion: SelectionCriterion
@@ -99,7 +99,8 @@ class BaseLeafReweighter(TrainedEnsemble):
 
     voters_: Index = fitted(
         """Numbers of the kept trees in the ensemble, in the order of the committee. Boosters of several classes have a
-        tree per class and round, numbered round by round; each kept tree votes for all classes.""",
+        tree per class and round, numbered round by round; each kept tree votes for all classes. If they are kept whole,
+        rounds are numbered.""",
         "intp array (K,)",
     )
     C_: float = fitted("Chosen `C`; NaN if the ensemble is kept whole.", "float")
@@ -137,8 +138,8 @@ class BaseLeafReweighter(TrainedEnsemble):
         None,
         """Decrease of accuracy that is too large. Node limits are halved from `max_nodes` on, and the smallest is
         chosen whose accuracy is less than `min_gain` below the best. Accuracy (in regression R^2, or its analogue for
-        pinball loss) is cross-validated, made monotone in the size by isotonic regression, and reduced by its standard
-        error. None: without `max_loss` only `max_nodes` is tried.""",
+        pinball loss) is cross-validated, made monotone in the size by isotonic regression, and reduced by the standard
+        error of its difference to that at `max_nodes`. None: without `max_loss` only `max_nodes` is tried.""",
         Interval(Real, 0, 1, closed="both"),
     )
     max_loss: float | None = parameter(
@@ -292,11 +293,12 @@ class BaseLeafReweighter(TrainedEnsemble):
 
     def _warn_kept_whole(self, path: LeafPath) -> None:
         first = path.steps[0]
-        of = f"the whole's {self.metric_name}, as a share," if path.criterion.metric.in_shares else self.metric_name
+        of = " of the whole ensemble's" if path.criterion.metric.in_shares else ""
         warn_user(
-            f"pruned to {first.cut.n_nodes} nodes, the ensemble loses {first.lost:.2g} ± {first.lost_error:.1g} of "
-            f"{of} on rows that the trees have not seen, which may be more than max_loss={self.max_loss:g}, so that "
-            "it is kept whole; raise max_loss or max_nodes, or give more rows.",
+            f"pruned to {first.cut.n_nodes} nodes, the ensemble's loss by metric={self.metric_name!r} rises by "
+            f"{first.lost:.2g} ± {first.lost_error:.1g}{of} on rows that the trees have not seen, which may be more "
+            f"than max_loss={self.max_loss:g}, so that it is kept whole; raise max_loss or max_nodes, or give more "
+            "rows.",
         )
 
     def _warn_of_loss(self, step: LeafStep) -> None:
@@ -394,8 +396,8 @@ class BaseLeafReweighter(TrainedEnsemble):
         known = scorer_name(self.metric)
         if known is None:
             raise TypeError(
-                f"metric={self.metric_name!r} is a function, and a model file holds no code. Before saving, set metric "
-                "to the name of a metric by set_params(metric=...): predictions do not depend on it."
+                f"metric={self.metric_name!r} is a function or scorer, and a model file holds no code. Before saving, "
+                "set metric to the name of a metric by set_params(metric=...): predictions do not depend on it."
             )
         stored = copy.copy(self)
         vars(stored)["metric"] = known

@@ -90,7 +90,7 @@ class ClassCriterion(SelectionCriterion):
 
 @dataclass(frozen=True)
 class NumberCriterion(SelectionCriterion):
-    """The loss of the fit, and one minus its ratio to the loss of the best constant, `constant_loss`."""
+    """Squared error or pinball loss, and one minus its ratio to that of the best constant, `constant_loss`."""
 
     centre: float
     unit: float
@@ -220,8 +220,8 @@ def with_nan(found: F64, rows: Mask) -> F64:
 class LeafSearch:
     """Search for the best `growth` and `C` at each limit of nodes.
 
-    The order of the trees and the leaf votes of a fold are computed without its test rows, and a row is scored by its
-    out-of-bag trees alone, so that its loss is unbiased.
+    The order of the trees and the leaf votes of a fold are computed without its test rows. A row that trees were
+    trained on is scored by its out-of-bag trees alone (`LeafRows.unseen`), so that its loss is unbiased.
     """
 
     cutter: LeafCutter

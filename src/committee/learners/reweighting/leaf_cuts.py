@@ -90,7 +90,7 @@ def shares_of_classes(forest: Forest) -> bool:
 def node_votes(forest: Forest, nodes: TreeNodes) -> F64:
     """Return the votes of all nodes; that of an inner node is the mean of its leaves, weighted by training weight.
 
-    The shape is ``(N, 1)`` for two classes, second class minus first, else ``(N, K)``.
+    The shape is ``(N, 1)`` for two classes, second class minus first, else that of the leaf votes, ``(N, D)``.
     """
     vote = leaf_votes(forest)
     if forest.n_classes == 2 and vote.shape[1] == 2:
@@ -390,8 +390,8 @@ def score_trees(committee: WeightedVotes) -> tuple[Forest, F64]:
         return replace(forest, n_classes=K, value=value), np.repeat(committee.weights, K)
     if not isinstance(voters, Forest):
         raise TypeError(
-            f"ensemble has {type(voters).__name__} for voters, which have no leaves to cut; drop whole "
-            "voters with prune(..., level='voter')."
+            f"ensemble has {type(voters).__name__} for voters, and only trees with constant leaf votes can be cut; "
+            "drop whole voters with prune(..., level='voter')."
         )
     return voters, committee.weights
 

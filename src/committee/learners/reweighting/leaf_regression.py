@@ -57,7 +57,7 @@ class VoteLoss(ABC):
 
     @abstractmethod
     def curvature(self, n_scores: int) -> float:
-        """Return about the largest second derivative of the loss by one score."""
+        """Return a typical second derivative of the loss by one score, for scaling."""
 
 
 class Logistic(VoteLoss):
@@ -205,7 +205,7 @@ class Point(NamedTuple):
 class Preconditioner:
     """Coordinates in which the objective is about equally curved, so that few steps find its minimum.
 
-    Deviations and intercepts are scaled by the largest curvature of the loss, the versions, which are much alike, by
+    Deviations and intercepts are scaled by a typical curvature of the loss, the versions, which are much alike, by
     the Cholesky factor of their products.
     """
 
@@ -241,7 +241,7 @@ class Preconditioner:
 
 
 class LeafRegression:
-    """Refit of the leaf votes of K trees to rows, each unseen by at least one of the trees.
+    """Refit of the leaf votes of K trees to rows, each unseen by at least one of the trees if `unseen` is given.
 
     A row's score is
 
@@ -254,7 +254,7 @@ class LeafRegression:
 
         C sum_i w_i loss(y_i, f_i) + (1 / K) |d|^2 / 2 + small penalties of a and b.
 
-    Two classes have one score (logistic loss); K classes have K scores with common a_v (multinomial loss). It is the
+    Two classes have one score (logistic loss), more one each, with common a_v (multinomial loss). It is the
     global refinement of S. Ren, X. Cao, Y. Wei, J. Sun (2015), CVPR, which has no versions and penalises the votes
     themselves.
 
@@ -266,8 +266,8 @@ class LeafRegression:
         Out-of-bag mask; None: all trees count for every row.
     versions : float64 array (V, N, D)
         Votes of the nodes.
-    y : intp array (n,) or float64 array (n, K)
-        Class numbers, or class shares; numbers ``(n, 1)`` of regression.
+    y : intp array (n,) or float64 array (n, n_classes) or (n, 1)
+        Class numbers, class shares, or numbers of regression.
     """
 
     def __init__(

@@ -65,7 +65,7 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
     limit of nodes allows, or more of them with their weakest sub-trees cut off; cross-validation chooses. Then all
     leaves get new votes at once, by a logistic regression that penalises deviations from their old votes. With
     ``on="oob"`` a row's old votes come from its out-of-bag trees alone, so that labels which trees have memorised do
-    not bias the fit. Scores are log-odds, fitted to be calibrated.
+    not bias the fit. Scores are log-odds, or of several classes logarithms of shares, fitted to be calibrated.
 
     The ensemble is neither trained nor changed, and `clone` does not copy it.
 
@@ -357,7 +357,7 @@ class Limits:
         if self.max_loss is not None and not (is_number(self.max_loss) and 0.0 <= self.max_loss < float("inf")):
             raise ValueError(f"max_loss={self.max_loss!r} must be a finite number that is not negative, or None.")
         if gain is not None and not (is_number(gain) and gain >= 0.0):
-            raise ValueError(f"min_gain={gain!r} must be a share of rows that is not negative, or None.")
+            raise ValueError(f"min_gain={gain!r} must be a number that is not negative, or None.")
 
 
 def prune_leaves(
@@ -375,7 +375,7 @@ def prune_leaves(
 ) -> LeafReweighter | LeafReweighterRegressor:
     """Fit a leaf re-weighter, with its parameters in `options`, that keeps no reference to the ensemble."""
     if X is None or y is None:
-        raise ValueError("this level needs rows; pass X and y of fit, or held-out rows if on='validation'.")
+        raise ValueError("this level needs rows; pass X and y: those of the fit, or others with on='validation'.")
     if limits.max_voters is not None:
         raise ValueError(
             f"max_voters={limits.max_voters!r} limits whole voters, and this level limits nodes; give max_nodes "

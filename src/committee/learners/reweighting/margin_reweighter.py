@@ -69,7 +69,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
         New weights, and the ensemble's own, times the voters' spread (the largest lead that a vote can give a class).
         Each array sums to one if no weight is negative.
     voters_ : intp array
-        Numbers of the voters of ``committee_`` in the ensemble.
+        Numbers of the voters of ``committee_`` in the ensemble; after `prune`, in that of the model that was pruned.
     objective_ : Objective
         The objective with its options.
     value_, value_before_ : float
@@ -259,7 +259,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
             votes = SignedVotes.of(self._all, X, y, n_threads=n_threads(self.n_jobs))
             lines = MarginMatrix.of(votes, self._weights(y, sample_weight))
         if lines is None:
-            raise ValueError("The votes of fit are not kept in a file; give X and y to prune, or fit again.")
+            raise ValueError("The votes of fit are not kept in a file or pickle; give X and y to prune, or fit again.")
         again = self.objective_ if resolve else None
         path = pruning_path(self._all, lines, self.weights_ * lines.sign, objective=again)
         return self._at_step(path, path.steps[path.chosen(max_voters, min_gain, max_nodes)], lines)
@@ -286,9 +286,10 @@ class MarginReweighter(TrainedEnsembleClassifier):
         if chosen is None:
             first = path.steps[path.chosen(limits.max_voters, None, limits.max_nodes)]
             warn_user(
-                f"{len(first.voters)} of {committee.n_voters} voters lose {first.lost:.2g} ± {first.lost_error:.1g} of "
-                f"{path.metric} on rows that they have not seen, which may be more than max_loss={limits.max_loss:g}, "
-                "so that the ensemble is kept whole; raise max_loss or the limits, or give more rows.",
+                f"with {len(first.voters)} of {committee.n_voters} voters the loss by metric={path.metric!r} rises by "
+                f"{first.lost:.2g} ± {first.lost_error:.1g} on rows that they have not seen, which may be more than "
+                f"max_loss={limits.max_loss:g}, so that the ensemble is kept whole; raise max_loss or the limits, or "
+                "give more rows.",
             )
             whole = self._at_step(path, path.before, lines)
             whole.ensemble = whole._all = whole.committee_ = committee

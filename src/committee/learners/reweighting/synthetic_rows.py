@@ -48,7 +48,7 @@ def interpolated_rows(
 ) -> SyntheticRows:
     """Return synthetic rows between near rows of an encoded matrix.
 
-    They do not depend on the order of rows or columns, nor on how often a row occurs.
+    Their cells do not depend on the order of rows or columns, nor on how often a row occurs; their weights do on that.
     """
     p = X.shape[1]
     _, first, equal = np.unique(row_digests(X, n_threads), return_index=True, return_inverse=True)

@@ -197,7 +197,7 @@ def evaluate_path(
     """Return the path with the cross-validated loss increase of each of its committees.
 
     `data` has the rows of `lines`, encoded. A row is scored by weights that were fitted without it, and by its
-    out-of-bag voters.
+    out-of-bag voters if `lines` has them.
     """
 
     def statistics(vote: PrunedVote, rows: Index) -> F64:

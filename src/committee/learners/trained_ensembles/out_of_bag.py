@@ -38,7 +38,7 @@ OTHER_ROWS = (
 
 
 class NoUnseenRowsError(ValueError):
-    """No training row is known to be new to a voter, although the rows are those of the fit."""
+    """No training row is known to be new to a voter, but another fit of the same kind may have such rows."""
 
 
 def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
@@ -47,7 +47,7 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
     False for rows of weight 0. Draws are stored (`SBPMTClassifier`, scikit-learn's ``estimators_samples_``, the reserve
     of a `CommitteeClassifier`) or drawn again (this library's forests and `SubaggingClassifier`, unless
     ``random_state`` is a generator). Raises a ValueError where neither is possible, or no entry is true: a
-    `NoUnseenRowsError` where other training rows or another seed would do.
+    `NoUnseenRowsError` where a fit without groups, with a whole seed or on drawn rows would do.
     """
     if isinstance(ensemble, Blend):
         return np.repeat(_reserved_rows(ensemble, y, sample_weight)[:, None], n_voters, axis=1)
@@ -57,7 +57,7 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
         raise ValueError(
             f"on='oob' has no rows that are new to the {type(ensemble).__name__}: the numbers that stand for the "
             f"{table.n_levels[j]} categories of column {table.column(j)!r} were learned from all rows that it draws "
-            "from. Use held-out rows instead, as those of its reserve with on='validation', or leave out that column."
+            "from. Use held-out rows instead, such as a reserve's, with on='validation', or leave out that column."
         )
     if isinstance(ensemble, TrainedEnsemble):
         return _mask_of_kept_voters(ensemble, n_voters, y, sample_weight)

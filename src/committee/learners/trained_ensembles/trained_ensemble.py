@@ -172,10 +172,10 @@ def predicts_numbers(ensemble: Any) -> bool:
 def trained_committee(ensemble: Any) -> Committee:
     """Return the committee of a trained classifier of at least two classes."""
     if isinstance(ensemble, RegressionCommittee):
-        raise TypeError(f"ensemble is {ensemble!r}, which predicts numbers; margins need votes for classes.")
+        raise TypeError(f"ensemble is {ensemble!r}, which predicts numbers; give one that votes for classes.")
     committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
     if committee.n_classes < 2:
-        raise ValueError("ensemble has one class; margins need at least 2. Train it on rows of these.")
+        raise ValueError("ensemble has one class; at least two are needed. Train it on rows of two.")
     return committee
 
 
