@@ -200,7 +200,7 @@ class FunctionalGradientBoosting(LossBoosting):
 class FunctionalGradientBoostingClassifier(OffsetClassifier, FunctionalGradientBoosting):
     r"""Gradient boosting for classes over any regressor: trees, lines, splines.
 
-    Each round computes the gradients g of the loss at the scores F, fits a base learner to -g by least squares,
+    Each round computes the gradients g of the loss at the scores F, fits a base learner to -g, one of least squares by
 
         b_t = argmin_b sum_i w_i (b(x_i) + g_i)^2,
 

@@ -157,7 +157,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
     max_delta_step: float | None = parameter(
         None,
         """Largest size of a leaf weight, before the step; splits gain what weights within it gain. With several targets
-        it is in units of their dispersion. None: no limit.""",
+        it is in units of the root of their dispersion. None: no limit.""",
         POSITIVE,
     )
     subsample: float | Literal["auto"] = rows_of_round("auto")
@@ -170,7 +170,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
         "auto",
         """Nodes try one random threshold, or category, of each column, in place of all; drawn among those that leave
         `min_samples_leaf` rows on both sides. A number is the share of the trees with such nodes. "auto": all where
-        leaves with lines predict numbers; else 2 / 3 below 50,000 rows.""",
+        leaves with lines predict numbers; else 2 / 3 below 50,000 rows, and none from there on.""",
         "boolean",
         SHARE,
         StrOptions({"auto"}),

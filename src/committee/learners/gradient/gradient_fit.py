@@ -75,7 +75,6 @@ class GradientFit:
         self.weights = drawn_feature_weights(learner, self.of_tree, self.settings.max_features)
 
     def _drawn_thresholds(self) -> float:
-        """Share of the trees whose nodes draw thresholds."""
         share: float | str = self.learner.extra_trees
         if not isinstance(share, str):
             return float(share)

@@ -27,7 +27,7 @@ def best_step(
     *,
     curved: bool = True,
 ) -> float:
-    """Return the a >= 0 at which a convex function is least; 0 if it rises at 0.
+    """Return the a >= 0 at which a convex function is least; 0 if it does not fall at 0.
 
     Newton steps from `start` within brackets, up to a relative precision of `tolerance`. `slope` returns derivative and
     curvature at a; where a Newton step leaves the bracket or does not halve the slope, the bracket is halved or the

@@ -52,8 +52,8 @@ class ScoredShard:
 class Shard:
     """Some of the training rows, in order: codes ``(m, p)``, targets and weights, and their scores in each run.
 
-    Trees are grown elsewhere (`RowsOnShards`). The result of a call depends on the shard's rows alone, and is a whole
-    number or a largest number wherever it is summed up. `X` are the encoded rows, for lines in leaves.
+    Trees are grown elsewhere (`RowsOnShards`), from results of all shards: whole numbers, which are added up, and
+    largest numbers. `X` are the encoded rows, for lines in leaves.
     """
 
     codes: Any
@@ -117,7 +117,6 @@ class Shard:
         return sums
 
     def move(self, run: int, tree: tuple[Any, ...], value: F64, lines: LeafLines | None, step: float, k: int) -> None:
-        """Move the scores along the tree grown last, and its lines."""
         self._complete_leaves(tree)
         self._add(run, value, lines, step, k)
 
@@ -276,7 +275,6 @@ class Shards(ABC):
 
 
 def sum_of(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return the sum of arrays of whole numbers; a single one is not copied, as histograms are large."""
     if len(values) == 1:
         return values[0]
     total: NDArray[Any] = values[0] + values[1]
@@ -286,8 +284,6 @@ def sum_of(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 class ShardedCodes(ABC):
-    """Bin numbers of a table ``(n, p)`` in shards."""
-
     def __init__(self, shape: tuple[int, int]) -> None:
         self.shape = shape
         self.n_runs = 0

@@ -45,8 +45,8 @@ _LEAST_HESSIAN = 1e-6  # least hessian of Newton's responses, as a share of the 
 class Target:
     """Loss with the targets or class numbers of n rows and their weights (`None` if none are given).
 
-    Targets are ``(n,)``, or ``(D, n)`` with one for each of D scores. Then losses add up, each divided by the square of
-    the score's `scale`, as gradients are taken of scores in units of it.
+    Targets are ``(n,)``, or ``(D, n)`` with one for each of D scores. Of the latter losses add up, each divided by the
+    square of the score's `scale`; gradients are by scores in units of it.
     """
 
     loss: Loss
@@ -109,7 +109,6 @@ class Target:
         return np.asarray(self.loss.best_shift(y, offset, self.w), dtype=np.float64)
 
     def first_scores(self, intercept: F64) -> F64:
-        """Return the scores of the rows before the first round, ``(n,)`` or ``(D, n)``."""
         F = constant_scores(intercept, self.y.shape[-1])
         return F if self.offset is None else F + self.offset
 
@@ -204,7 +203,6 @@ def refits(loss: Loss) -> bool:
 
 
 def constant_scores(intercept: F64, n: int) -> F64:
-    """Return scores of n rows before the first round, ``(n,)`` or ``(D, n)``."""
     F = np.repeat(intercept[:, None], n, axis=1)
     return F[0] if len(intercept) == 1 else F
 

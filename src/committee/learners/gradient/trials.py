@@ -25,9 +25,9 @@ N_PARTS = 4  # A run of a trial is trained on three of four parts of the rows, a
 RUNS_BY_ROWS = ((2_000, 4), (10_000, 2), (math.inf, 1))
 MANY_CELLS = 2_000_000  # from as many on, 2 runs at most: on wide tables trials take a large part of the time
 FEW_ROUNDS, FINER = 5, 4
-"""Best rounds of a trial up to which one more takes smaller steps, and by what factor smaller.
+"""Best rounds of a trial up to which one more trial takes smaller steps, and the factor by which they are smaller.
 
-On tables of many more columns than rows a few large steps fit all rows: best are none, where small ones gain much.
+On tables of many more columns than rows a few large steps fit all rows: no round is best, though small steps gain much.
 """
 MANY_SCORES, MANY_ROWS = 400_000, 50_000
 """Rows times classes, and rows, from which trials take a sample of the rows, and "auto" rounds are fewer."""
@@ -79,7 +79,7 @@ Trial: TypeAlias = Callable[[PartedRows, float, RoundSettings], GradientRun]
 
 @dataclass(frozen=True, eq=False)
 class TrialResult:
-    """Held-out losses of runs with large steps, of the rate `TRIAL_RATE`, or with a share of it."""
+    """Held-out losses of runs with the learning rate `step` times `TRIAL_RATE`, which is large."""
 
     settings: RoundSettings
     curve: list[float]
@@ -91,7 +91,7 @@ class TrialResult:
 
     @property
     def rounds(self) -> float:
-        """Best number of rounds, of smaller steps as many times the share."""
+        """Best number of rounds at `TRIAL_RATE`, at least a half; a round of smaller steps counts as `step`."""
         return max(0.5, float(np.argmin(self.curve))) * self.step
 
     def gain_on(self, other: TrialResult) -> tuple[float, float]:
@@ -111,7 +111,7 @@ class Pace:
     more_step: float
     """Factor of the total step: the fit has a third more rows than the trials, and smaller steps."""
     rate: float
-    """Largest rate of "auto" rounds."""
+    """Rate of "auto" rounds where their number is not at a bound."""
     fewest: int = FEWEST_ROUNDS
     """Least number of "auto" rounds."""
 
@@ -127,7 +127,7 @@ class Pace:
         return self.more_step * TRIAL_RATE * trial.rounds
 
     def most_rounds(self, trial: TrialResult) -> int:
-        """Number of rounds where it is "auto": as many as the largest rate takes, within bounds."""
+        """Number of rounds where it is "auto": as many as steps of `rate` take, within bounds."""
         return min(MOST_ROUNDS, max(self.fewest, round(self.total_step(trial) / self.rate)))
 
     def learning_rate(self, trial: TrialResult, n_estimators: int) -> float:

@@ -21,8 +21,8 @@ from committee.objectives.losses import Loss
 class PartedRows:
     """A table of which some units of weight are held out.
 
-    The trees of each round sort held-out rows into their leaves too, so that their loss costs nothing more, and after
-    the last round the leaves are refitted on all rows.
+    The trees of each round sort held-out rows into their leaves too, so that their loss costs nothing more. After early
+    stopping without `warm_start` the leaves are refitted on all rows.
     """
 
     rows: Rows | TargetRows
@@ -53,9 +53,9 @@ class PartedRows:
 
 
 def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -> Callable[[int], float]:
-    """Return the mean loss of held-out rows by the number of rounds, from their bins, without making voters.
+    """Return a function of the number of rounds for the mean loss of held-out rows, by their bins, without voters.
 
-    It is called for each round in turn, from the first on; leaves are constants.
+    The function must be called for each round in turn, from the first on; leaves are constants.
     """
     target = Target.of(run.target.loss, held_out, run.target.scale)
     F = target.first_scores(run.intercept)

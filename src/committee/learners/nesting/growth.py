@@ -134,7 +134,6 @@ class Growth:
         return Branching(trained, W, *alphas(W, self.eps))
 
     def branch(self, leaf: Leaf, found: Branching) -> tuple[Leaf, Leaf]:
-        """Put a voter at a leaf, and return a new leaf for each answer."""
         node = self._put(leaf, found)
         weights = _core.branch_weights(leaf.weights, found.q, self.positive, found.factors, self.threads)
         reach: tuple[RowWeights | None, RowWeights | None] = (None, None)

@@ -286,7 +286,6 @@ class GreedyNest:
         self.next_voter: dict[Leaf, tuple[Branching | None, float]] = {}
 
     def grow(self, root: Leaf) -> Growing:
-        """Grow voter after voter until no leaf can be improved, and return the leaves."""
         top: Site | None = None
         while True:
             leaf = self._best([root] if top is None else top.leaves())

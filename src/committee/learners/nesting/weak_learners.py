@@ -132,8 +132,6 @@ def _parts_of_stump(found: StumpFound) -> Parts:
 
 
 class VoterLearner:
-    """A user's classifier, fitted anew on the weights of each node."""
-
     def __init__(
         self, voter: Any, rows: Rows, positive: NDArray[np.uint8], random: np.random.RandomState, estimate: Estimate
     ) -> None:
@@ -165,7 +163,6 @@ class VoterLearner:
 
 
 def is_only_drawn(voter: Any) -> bool:
-    """Return whether a voter has random answers, but no probabilities."""
     return isinstance(voter, DrawnVoter) and not any(
         hasattr(voter, name) for name in ("prob_positive", "predict_proba")
     )

@@ -304,7 +304,6 @@ def listed_stumps(
     thresholds: Literal["quantile", "even"],
     n_threads: int,
 ) -> tuple[Binned, StumpDictionary]:
-    """Return the training rows in bins, and the stumps between these."""
     if thresholds == "even":
         bins = Bins.even(rows.cells, table.n_categories, n_thresholds)
     else:
@@ -357,7 +356,6 @@ DistinctPool: TypeAlias = tuple[Pool, DistinctRows]
 
 
 def classifiers_on(rows: Rows, voter: Any, seed: int) -> DistinctPool:
-    """Return a pool of clones of a user's classifier on the distinct rows, and these rows."""
     distinct = DistinctRows(rows.dense, rows)
     X = np.ascontiguousarray(rows.dense[distinct.first])
     # model files store the type of the labels

@@ -168,8 +168,6 @@ FEW = 20  # rows on which a vote failed whose neighbours are added too
 
 @dataclass(frozen=True, eq=False)
 class Fewest:
-    """Result of the search."""
-
     weights: F64 | None
     """``(C + 1,)``: factors of the parts and of the start that are proved to elect the same classes; `None`: none
     are."""

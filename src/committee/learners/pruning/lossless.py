@@ -120,7 +120,6 @@ class WeightedParts:
 
 
 def elected_classes(committee: Committee, X: F64) -> Index:
-    """Return the numbers of the classes that a committee elects for encoded rows."""
     return committee.class_indices(replace(committee, table=None).predict(X))
 
 

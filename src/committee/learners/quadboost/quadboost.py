@@ -1,4 +1,4 @@
-"""QuadBoost: boosting of the quadratic loss, its weights held down in the L1, L2 or Linf norm."""
+"""QuadBoost: boosting of the quadratic loss under a penalty of the weights."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class QuadBoost(Boosting):
         "float64 array (rounds + 1,)",
     )
     validation_risks_: F64 | None = fitted(
-        "`training_risks_` of the held-out rows, up to the best round; None without early stopping.",
+        "`training_risks_` of the held-out rows; None without these, or with `scoring`.",
         "float64 array or None",
     )
 
@@ -325,7 +325,7 @@ class QuadBoostClassifier(BaseClassifier, QuadBoost):
 
 
 def signs_of(labels: NDArray[np.uint16], n_classes: int) -> F64:
-    """Return targets -1 and +1 of the second of two classes, or of each class against the rest, ``(K, n)``."""
+    """Return targets -1 and +1: of the second of two classes ``(1, n)``, or of each against the rest ``(K, n)``."""
     return np.where(labels == np.array(scored_classes(n_classes))[:, None], 1.0, -1.0)
 
 
@@ -339,7 +339,6 @@ def classes_committee(
 
 
 def class_link(count: float, n_classes: int) -> Truncated:
-    """Return the link of a classifier: scores are differences of probabilities, which are truncated."""
     return Truncated(floor=0.5 / (count + n_classes))
 
 

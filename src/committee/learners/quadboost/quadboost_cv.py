@@ -245,7 +245,7 @@ def _stages(
 
 
 class FoldSums:
-    """Sums over the cells of each fold; those of all other folds follow by subtraction."""
+    """Sums over the cells of each fold, and those of all other folds."""
 
     def __init__(
         self,

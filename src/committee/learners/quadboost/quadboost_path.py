@@ -66,7 +66,7 @@ class QuadBoostPath:
     learner : QuadBoostClassifier or QuadBoostRegressor
         Unfitted learner with the table's schema, which makes the committees.
     count : float
-        Number of training rows.
+        Number of training rows that the weights stand for.
     """
 
     penalty: PathPenalty
@@ -254,7 +254,7 @@ def path_stumps(
     thresholds: Literal["quantile", "even"],
     threads: int,
 ) -> tuple[Binned, StumpDictionary]:
-    """Return the stumps of a table; ValueError if their products would not fit into memory."""
+    """Return the rows in bins and the stumps of a table; ValueError for more than `MOST_CELLS_OF_PATH` cells."""
     binned, dictionary = listed_stumps(rows, table, n_thresholds, thresholds, threads)
     C = int(dictionary.offset[-1])
     if C > MOST_CELLS_OF_PATH:
@@ -268,7 +268,6 @@ def path_stumps(
 def strengths(
     kind: type[Penalty], products: Products, alphas: ArrayLike | Collection[float] | None, n_alphas: int, eps: float
 ) -> F64:
-    """Return the strengths of a path, the strongest penalty first."""
     if alphas is None:
         if eps < LEAST_RATIO:
             raise ValueError(f"eps={eps!r} is below {LEAST_RATIO:g}: the weakest strengths of the path would be 0.")

@@ -39,8 +39,6 @@ class Schedule:
 
 
 class WeightHistory:
-    """Weight changes of a run, round by round."""
-
     def __init__(self) -> None:
         self._ends = np.zeros(1, dtype=np.intp)
         self._voter = np.empty(0, dtype=np.intp)
@@ -91,7 +89,8 @@ class ScoreRun(ABC):
     """The rounds of one score.
 
     `scale` is the root of the target's weighted mean square, `decreases` the decrease of the risk without penalty in
-    each round, `largest` the largest correlation so far, and `missed` the distance of a re-weighting from its optimum.
+    each round, `largest` the largest correlation so far, and `missed` the largest distance of a re-weighting from its
+    optimum, 0 if all were near enough.
     """
 
     def __init__(self, penalty: Penalty, schedule: Schedule, scale: float) -> None:
@@ -193,7 +192,7 @@ class GramRun(ScoreRun):
 
 
 class ResidualRun(ScoreRun):
-    """Rounds on residuals, for voters that cannot be listed or are too many for `GramRun`.
+    """Rounds on residuals, for voters that cannot be listed or whose products do not pay (`products_pay`).
 
     A round finds a voter in the pool for the residual, gives it its best weight, and subtracts it. The row weights sum
     to one; with `intercept` target and votes are centred.
@@ -280,8 +279,6 @@ class ResidualRun(ScoreRun):
 
 @dataclass(frozen=True, eq=False)
 class ScoreTargets:
-    """Targets of K scores of n rows."""
-
     y: F64  # (K, n): -1 or +1, or numbers
     weights: F64  # (n,): row weights that sum to one
     intercept: bool  # scores start at the targets' means, and votes are centred
@@ -306,7 +303,8 @@ def products_of(
 ) -> Products:
     """Return all products of a finite dictionary, from one pass over pairs of cells.
 
-    The stumps' products are counts of rows if `counted`, row weights are equal, and all stumps vote on every row.
+    The stumps' products are counts of rows if `counted`, row weights are equal, and the dictionary has
+    `disagreements`.
     """
     mean = dictionary.mean if target.intercept else None
     unit = float(target.weights[0])

@@ -69,8 +69,6 @@ class SelectionCriterion(ABC):
 
 @dataclass(frozen=True)
 class ClassCriterion(SelectionCriterion):
-    """Log loss and accuracy."""
-
     metric: PruningMetric
     centre: float = 0.0
     unit: float = 1.0

@@ -237,8 +237,6 @@ LEAST_SHARE = 0.01  # least class share in a shrunk vote whose logarithm is take
 
 @dataclass(frozen=True, eq=False)
 class LeafRows:
-    """Rows of a fit in the leaves of T trees."""
-
     leaf: NDArray[np.signedinteger]  # (n, T): leaf of each row in each tree, numbered across all trees
     unseen: Mask | None  # (n, T): trees that count for the row, as they have not seen it; `None` if all do
     y: Index | F64  # (n,): class numbers, or targets of regression
@@ -297,7 +295,6 @@ class LeafCut:
         return np.asarray(self.stands.astype(np.int32)[rows.leaf[:, self.trees]])
 
     def unseen(self, rows: LeafRows) -> Mask | None:
-        """Return which of the K trees have not seen the rows, ``(n, K)``."""
         return None if rows.unseen is None else rows.unseen[:, self.trees]
 
     def has_oob_tree(self, rows: LeafRows) -> Mask:

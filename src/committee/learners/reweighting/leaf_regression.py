@@ -329,7 +329,6 @@ class LeafRegression:
         return votes
 
     def fitted_scores(self) -> F64:
-        """Return the scores ``(n, D)`` of the rows at the last solution."""
         return self._scores(self._start)
 
     def _scores(self, point: Point) -> F64:

@@ -108,8 +108,6 @@ class PruningMetric(ABC):
 
 @dataclass(frozen=True)
 class RowLossMetric(PruningMetric):
-    """Mean of a loss of each row."""
-
     loss: RowLoss
 
     def statistics(self, y: Index | F64, predicted: F64, halves: Halves, unseen: Mask | None) -> F64:
@@ -397,11 +395,9 @@ def metric_name(metric: Any) -> str:
 
 
 def is_scorer(metric: Any) -> bool:
-    """Return whether `metric` is a scorer of scikit-learn, or made by ``make_scorer``."""
     return hasattr(metric, "_score_func") and callable(metric)
 
 
 def is_scorer_of(name: str, *, regression: bool) -> bool:
-    """Return whether `name` is a scikit-learn scorer for regressors, or for classifiers if `regression` is false."""
     kinds = ("regression",) if regression else ("classification", "ranking")
     return name in get_scorer_names() and get_scorer(name)._score_func.__module__.endswith(kinds)

@@ -261,7 +261,6 @@ def undrawn_rows(ensemble: Any, unseen: Mask) -> Mask:
 
 
 def draws_by_weight(ensemble: Any) -> bool:
-    """Return whether the ensemble drew rows of greater weight more often."""
     weight = getattr(ensemble, "_sample_weight", None)
     drawn = np.zeros(0) if weight is None else np.asarray(weight)[np.asarray(weight) > 0]
     return len(drawn) > 0 and bool(drawn.max() > drawn.min() * (1.0 + 1e-12))

@@ -164,7 +164,6 @@ class NewtonRun(BoostingRun):
     def boosted(self, n_rounds: int) -> Boosted: ...
 
     def held_out_risk(self, held_out: Rows) -> StagedLoss:
-        """Return the function that computes the risk of held-out rows after each step."""
         start = np.zeros((len(held_out.labels), self.boost.n_outputs))
         return StagedLoss(self.staged_votes(held_out.dense), self._risk_of(held_out), start)
 
