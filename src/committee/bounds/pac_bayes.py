@@ -127,7 +127,7 @@ def tandem_weights(
 
     Each round minimises a tangent of the bound, from uniform weights on (`least_tandem_bound` in
     `committee.objectives.margins.tandem_bound`). The bound of the result is never above that of uniform weights, nor
-    above that of the ensemble's own. ``MarginReweighter(ensemble, "tandem")`` is a classifier with these weights.
+    above that of the ensemble's own. ``MarginReweighter(ensemble, "tandem", on="oob")`` votes with these weights.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def parse_bytes(limit: float | str, name: str = "memory_limit") -> float:
 
 
 def byte_text(amount: float) -> str:
-    """Return bytes as text of three digits, rounded up: ``3 GB``, ``1.24 MB``."""
+    """Return bytes as text of two or three digits, rounded up: ``3 GB``, ``1.24 MB``."""
     power = max(1, next((k for k in range(1, 5) if amount <= 999.0 * 1000.0**k), 4))
     scaled, unit = amount / 1000.0**power, ("kB", "MB", "GB", "TB")[power - 1]
     digits = 0 if scaled > 99.0 else 1 if scaled > 9.9 else 2

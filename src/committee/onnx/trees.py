@@ -81,8 +81,8 @@ def leaf_ensemble(X: Value, trees: Ensemble) -> Value:
     """
     if len(trees.number) and trees.number.max() >= MOST_LEAVES:
         raise TypeError(
-            f"a tree with a leaf index of {MOST_LEAVES:,} or more cannot be exported, as float32 does not hold it; use"
-            " committee.to_onnx with dtype='float64'."
+            f"the trees have over {MOST_LEAVES:,} leaves in all, too many for float32; call committee.to_onnx with "
+            "dtype='float64', or export fewer trees."
         )
     nodes = _nodes_of_single_questions(trees)
     tree = _tree_of(trees, nodes)

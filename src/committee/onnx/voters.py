@@ -1,4 +1,4 @@
-"""Committees as ONNX nodes: tallies of all kinds of voters, classes, probabilities and numbers."""
+"""Committees as ONNX nodes: classes, probabilities and numbers, from tallies of all kinds of voters."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_trees_of_other_rows_stay_but_are_not_judged():
     X, y = numbers()
     other, labels = numbers(n=80, seed=4)
     model = RandomForestClassifier(6, warm_start=True, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="trees that were grown on other rows, or drew rows by another random_state"):
+    with pytest.raises(ValueError, match="continues trees that drew other rows than this fit would"):
         model.set_params(n_estimators=9).fit(other, labels)
     with pytest.raises(ValueError, match="that their out-of-bag rows are unknown"):
         model.set_params(random_state=1).fit(X, y)

@@ -175,9 +175,9 @@ class ForestTrees(ABC, Generic[R]):
         leaves = tree.feature < 0
         if not np.array_equal(np.bincount(leaf[times > 0], minlength=len(leaves))[leaves], tree.count[leaves]):
             raise ValueError(
-                "warm_start continues trees that were grown on other rows, or drew rows by another random_state or "
-                "max_samples, so that their out-of-bag rows are unknown. Give those of the last fit, ask for no "
-                "out-of-bag votes (oob_score=False, a number as n_estimators, for classes reserve=0 and "
+                "warm_start continues trees that drew other rows than this fit would, so that their out-of-bag rows "
+                "are unknown. Give the rows, groups, random_state, bootstrap, max_samples and reserve of the last fit, "
+                "ask for no out-of-bag votes (oob_score=False, a number as n_estimators, for classes reserve=0 and "
                 "calibrate=None), or set warm_start=False."
             )
         left_out = rows_where(times == 0)

@@ -58,7 +58,7 @@ def program_n_estimators(end: str) -> int:
     return parameter(
         500,
         f"""Most voters that may join a program; {end} of them end without weight. A warning is given when this limit
-        ends the run; `duality_gap_` then bounds what more voters can gain.""",
+        ends the run; `duality_gap_` then bounds what voters of the list can still gain.""",
         COUNT,
     )
 
