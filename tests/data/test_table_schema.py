@@ -616,7 +616,7 @@ def test_numbers_of_every_width(column: Any, expected: list[float]) -> None:
         ),
         (pd.Series(pd.Categorical(["a", 1])), "column 'c' has categories of type number and text"),
         (pd.Series([None, "a", 1], dtype=object), r"column 'c' mixes text with 1 of type int \(row 2\)"),
-        (pd.Series([1, "a"], dtype=object), r"column 'c' mixes number with 'a' of type str \(row 1\)"),
+        (pd.Series([1, "a"], dtype=object), r"column 'c' mixes numbers with 'a' of type str \(row 1\)"),
         (
             pd.Series(["a"] * 500 + [{}], dtype=object),
             r"column 'c' mixes text with {} of type dict \(row 500\)",

@@ -86,7 +86,7 @@ class Bins:
         return (self.n_categories > 0).astype(np.uint8)
 
     def encode(self, X: Matrix | OutOfCoreMatrix, n_threads: int = 1) -> Codes:
-        """Return the bin number of every cell ``(n, p)``, in two bytes if a column has more than 255 bins."""
+        """Return the bin numbers: `SparseCodes` of a sparse table, else ``(n, p)``, uint16 if a column has over 255."""
         if isinstance(X, SparseMatrix):
             return _core.SparseCodes(X.start, X.column, X.value, self.edges, self.offset, n_threads)
         wide = bool(self.n_bins.max(initial=1) > 255)
@@ -128,7 +128,7 @@ class Binned:
 
 
 def most_bins(max_bins: int | Literal["auto"], n_rows: float = inf, n_columns: int = 0) -> int:
-    """Return the most bins of a column; "auto": 255, or rows / 3 within 40 and 255 if there are as many columns."""
+    """Return the most bins of a column; "auto": 255, but rows / 3 within 40 and 255 if columns are at least as many."""
     if max_bins != "auto":
         return max_bins
     return MOST_AUTO_BINS if n_columns < n_rows else int(min(MOST_AUTO_BINS, max(LEAST_AUTO_BINS, n_rows // 3)))

@@ -40,7 +40,7 @@ class CategoryValues:
     """Numbers that replace the categories of a high-cardinality column."""
 
     values: tuple[float, ...]  # in the order of the codes
-    unknown: float  # for an unseen category: the statistic of all rows
+    unknown: float  # for an unseen category: the statistic of all rows with a category
     of: str  # name of the statistic in rules, such as "rate of yes"
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Data frames and their columns: names, kinds (numbers, booleans or text), values as numbers or category codes."""
+"""Data frames and their columns: names, kinds (numbers, text, dates, ...), values as numbers or category codes."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def _read_objects(series: nw.Series[Any], name: str) -> tuple[Kind, nw.Series[An
         if first is None and kind in PLURALS:
             first = kind
             continue
-        mixed = f"mixes {first} with " if first else "holds "
+        mixed = f"mixes {PLURALS[first]} with " if first else "holds "
         raise ValueError(
             f"column {name!r} {mixed}{value!r} of type {type(value).__name__} (row {row}); "
             "make all its cells text, or all of them numbers"

@@ -188,7 +188,7 @@ def is_whole_days(form: str) -> bool:
 
 
 def format_seconds(seconds: float, form: str) -> str:
-    """Return the date or time of a column of this format as ISO 8601, or a duration by `format_duration`.
+    """Return the date or time of a column of this format, as ``2024-02-01 10:30``, or a duration by `format_duration`.
 
     In a format of whole days, a moment within a day (such as a threshold) is that day. A number beyond the calendar
     stays in seconds.
@@ -208,13 +208,13 @@ def format_seconds(seconds: float, form: str) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration in the largest unit of which it has at least two."""
+    """Return a duration in the largest unit of which it has at least two, else in seconds."""
     unit, name = duration_unit(seconds)
     return f"{seconds / unit:.4g} {name}"
 
 
 def duration_unit(seconds: float) -> tuple[float, str]:
-    """Return the largest unit of which a duration has at least two: its seconds and its name."""
+    """Return the largest unit of which a duration has at least two, else the second: its seconds and its name."""
     return next(((size, name) for size, name in _UNITS if abs(seconds) >= 2.0 * size), (1.0, "seconds"))
 
 

@@ -1,4 +1,4 @@
-"""Design matrix of linear leaf models: numbers, indicator columns of categories and of missing values."""
+"""Design matrix of linear models: numbers, indicator columns of categories and of missing values."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def read_seconds(series: nw.Series[Any]) -> Seconds | None:
 
 
 def read_object_seconds(cells: pd.Series[Any], kind: str) -> Seconds | None:
-    """Return Python objects of a `kind` of `pandas.api.types.infer_dtype` as seconds, None for other kinds."""
+    """Return Python dates, times or durations as seconds, None for others; `kind` is that of pandas' `infer_dtype`."""
     import pandas as pd
 
     present = cells.dropna()
@@ -118,7 +118,7 @@ def kind_of_moment(value: object) -> str | None:
 
 
 def intervals_as_text(series: nw.Series[Any]) -> nw.Series[Any]:
-    """Return a pandas column of intervals as ordered categories of text, every other column as it is."""
+    """Return a pandas column of intervals, or of intervals as categories, as categories of text; others as they are."""
     import pandas as pd
 
     native = series.to_native()

@@ -186,11 +186,11 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
     reject_path(X)
     if isinstance(X, OutOfCoreTable):
         raise TypeError(
-            "X is read in chunks, which only fit, predict, predict_proba, predict_log_proba, decision_function "
-            "and score accept; give rows in memory here, such as one chunk at a time"
+            "X is read in chunks, which fit, predict, predict_proba, predict_log_proba, decision_function and score of "
+            "most learners accept, but not this call; give rows in memory here, such as one chunk at a time"
         )
     if isinstance(X, np.ma.MaskedArray):
-        raise TypeError("X is a masked array, whose mask would be lost; pass X.filled(numpy.nan)")
+        raise TypeError("X is a masked array, whose mask would be lost; pass X.astype(float).filled(numpy.nan)")
     values = np.asarray(X)
     if values.dtype.kind in "UT" and isinstance(X, list | tuple):
         values = np.asarray(X, dtype=object)  # as text, one string would turn every number into a string

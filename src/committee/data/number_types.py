@@ -36,7 +36,8 @@ def check_array(name: str, array: NDArray[Any], dtype: type[np.generic], shape: 
     """Raise unless an array is C-contiguous and of this type and shape."""
     if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
         raise ValueError(
-            f"{name} is {array.dtype} of shape {array.shape}; it must be {np.dtype(dtype)} of shape {shape}."
+            f"{name} is {array.dtype} of shape {array.shape}; it must be {np.dtype(dtype)} of shape {shape}, and "
+            "C-contiguous."
         )
 
 

@@ -32,7 +32,7 @@ class Offsets:
     def of_validation(self, rows: R) -> R:
         if (self.training is None) != (self.validation is None):
             missing = "offset_val" if self.validation is None else "offset"
-            raise ValueError(f"offset and offset_val go together, and {missing} is missing; zeros are an offset, too.")
+            raise ValueError(f"offset and offset_val go together, and {missing} is missing; give it, zeros if need be.")
         if self.validation is None:
             return rows
         return _with_offset(rows, checked_offset(self.validation, len(rows), "offset_val"))

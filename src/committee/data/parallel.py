@@ -117,7 +117,7 @@ def completed_results(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManage
 
 
 def in_own_thread(function: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Call an uninterruptible function in another thread; after an interrupt call `stop`, and wait at most 0.3 s."""
+    """Call an uninterruptible function in another thread. On interrupts and errors call `stop` and wait up to 0.3 s."""
     future: Future[T] = Future()
 
     def work() -> None:

@@ -1,7 +1,8 @@
 """Digests of rows, and a sketch of a table's rows by which other rows are recognised.
 
-A digest depends only on the cells of a row: equal rows have the same digest at any position, dense or sparse. Draws and
-folds that use digests treat a row of weight k as k equal rows, in any order of the rows.
+A digest depends on the cells of a row in single precision, that of `unordered_digests` on other rows, too. Equal rows
+have the same digest at any position, dense or sparse. Draws and folds that use digests treat a row of weight k as k
+equal rows, in any order of the rows.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def cell_sums(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
 
 
 def unordered_digests(X: Matrix | OutOfCoreMatrix, n_threads: int, classes: NDArray[np.uint16] | None = None) -> U64:
-    """Return digests ``(n,)`` of rows, all different, that do not depend on the order of the columns.
+    """Return digests ``(n,)`` of different rows that do not depend on the order of the columns.
 
     Sums of cells are not enough: they tell rows of zeros and ones apart only by the number of ones. So each column
     counts with a digest of its content, and in that each cell with the digest of its row. Columns of equal content,
@@ -117,7 +118,8 @@ class RowSketch:
         if kept.dtype != np.uint64 or kept.ndim != 1 or not m or not np.all(kept[:-1] < kept[1:]):
             raise ValueError("digests of rows must be ascending uint64 numbers, at least one")
         if m > MOST_DIGESTS or not (self.complete or m == MOST_DIGESTS):
-            raise ValueError(f"a sketch {'of all' if self.complete else 'of some'} rows has {m} digests")
+            which, most = ("all", "at most ") if self.complete else ("some", "")
+            raise ValueError(f"a sketch of {which} rows has {m} digests; it must have {most}{MOST_DIGESTS}")
         once = self.n_rows - self.n_repeated
         several = m - once
         if not 0 <= once <= m or self.n_repeated < 2 * several or (several == 0 and self.n_repeated):

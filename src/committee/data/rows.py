@@ -67,7 +67,7 @@ class WeightedRows:
         return self.uniform or bool((self.weights == self.weights[0]).all())
 
     def without_cells(self) -> Self:
-        """Return labels or targets and weights alone, for processes that have bin numbers instead of cells."""
+        """Return the rows without their cells, for processes that have bin numbers instead."""
         bare: Self = replace(cast("Any", self), X=np.empty((len(self), 0)), levels=None, categorical=None)
         return bare
 
@@ -271,7 +271,7 @@ def row_weights(
     *,
     warn: bool = True,
 ) -> F64:
-    """Return checked weights ``(n,)`` of the rows of X, scaled to a mean of 1 unless they count rows."""
+    """Return checked weights ``(n,)`` of the rows of X: as given if they count rows, else of mean 1 without zeros."""
     weights = checked_weights(sample_weight, X, name, warn=warn)
     return np.asarray(weights) if counts_rows(weights) else scaled_weights(weights)
 
@@ -279,7 +279,7 @@ def row_weights(
 def weighted_by_class(weights: F64, factors: F64) -> F64:
     """Multiply checked weights by class factors; class weights change ratios alone, not the number of counted rows.
 
-    The product is scaled to the sum of weights that count rows, else to a mean of 1.
+    The product is scaled to the sum of weights that count rows, else to a mean of 1 (without zeros).
     """
     with np.errstate(under="ignore"):
         product = np.asarray(weights * _moderate(factors))
@@ -400,7 +400,7 @@ class ClassWeights:
 
 
 def balanced_class_factors(totals: NDArray[Any]) -> F64:
-    """Return factors ``(K,)`` that make all classes weigh alike and keep the total weight: sum_j W_j / (K W_k)."""
+    """Return factors that make the K classes of weight W_k > 0 weigh alike, sum_j W_j / (K W_k), and 0 for others."""
     there = totals > 0.0
     factors = np.zeros(len(totals))
     factors[there] = totals[there].sum() / (there.sum() * totals[there])

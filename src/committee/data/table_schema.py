@@ -273,7 +273,7 @@ class TableSchema:
         """Learn names and categories from a training table ``(n, p)``.
 
         ``"from_dtype"`` takes columns of text, booleans and categorical types as categorical, None takes none. Raises
-        ValueError for a column of text whose values are (nearly) all numbers or dates.
+        ValueError for text whose values are (nearly) all numbers or dates, unless it is declared or named categorical.
         """
         if not is_frame(X):
             matrix = numeric_matrix(X, None)

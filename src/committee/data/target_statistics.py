@@ -1,8 +1,9 @@
 """Target statistics: the categories of high-cardinality columns become numbers, learned by cross-fitting.
 
 The number of a category is the mean target of its rows, shrunk to the mean of all rows. A training row gets the mean
-over the rows of the other folds, so that its own target has no part in it. Folds go by digests of rows: equal rows are
-in one fold, so a row of weight 2 equals two rows, in any order of rows and columns.
+over the rows of the other folds, so that its own target has no part in it; where no other column varies, it gets the
+mean of its category. Folds go by digests of rows: equal rows are in one fold, so a row of weight 2 equals two rows, in
+any order of rows and columns.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 N_FOLDS = 5
 
 LEAST_STANDARD_ERRORS = 2.0
-"""All cells of a column become the mean if its categories predict other folds' targets by fewer standard errors."""
+"""All categories get the mean of all rows if they predict other folds' targets by at most so many standard errors."""
 
 _UNIT = 2.0**-30  # targets are rounded to this part of their range, so that sums do not depend on the order of rows
 
-_LEAST_REACH = 1e-140  # targets that differ by less are equal; its square is finite
+_LEAST_REACH = 1e-140  # targets that differ by less are equal; its square is above 0
 
 _LEAST_ROWS = 1e-6  # least shrinkage, so that a category without rows in other folds has the mean of all rows
 
@@ -246,7 +247,7 @@ class HighCardinality:
 
     @classmethod
     def of_table(cls, X: F64 | OutOfCoreMatrix, table: TableSchema, max_bins: int, of: str) -> HighCardinality | None:
-        """Return the columns with more than `MAX_SUBSET_CATEGORIES` (or `max_bins`) categories, None without any."""
+        """Return columns of over `MAX_SUBSET_CATEGORIES` categories in `X`, or over `max_bins` in all; None if none."""
         wide = np.flatnonzero(table.n_categories > min(MAX_SUBSET_CATEGORIES, max_bins)).tolist()
         if not wide:
             return None

@@ -1,4 +1,4 @@
-"""Typed JSON: parameters, class labels and attributes in a model file, with their Python and NumPy types."""
+"""Typed JSON: parameters, class labels and attributes in a model file, with their Python types and those of arrays."""
 
 from __future__ import annotations
 

@@ -326,7 +326,7 @@ def test_broken_files(tmp_path):
 def test_callers_that_take_no_pieces():
     fitted = model().fit(X, Y)
     for call in (fitted.contributions, fitted.apply, lambda rows: next(fitted.staged_predict(rows))):
-        with pytest.raises(TypeError, match=r"X is read in chunks, which only fit, predict.*give rows in memory here"):
+        with pytest.raises(TypeError, match=r"X is read in chunks, which fit, predict.*give rows in memory here"):
             call(scan(X))
     with pytest.raises(TypeError, match="X is read in chunks"):
         model(early_stopping=True).fit(X, Y, X_val=scan(X), y_val=Y)

@@ -161,7 +161,7 @@ class DateEncoder(ColumnEncoder):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the numbers ``(n, q)`` named by `get_feature_names_out`; parameters and errors are those of `fit`."""
+        """Return the numbers ``(n, q)`` named by `get_feature_names_out`, of the columns of `fit` (else ValueError)."""
         check_is_fitted(self)
         cells = self._cells(X, reset=False)
         columns = []

@@ -63,7 +63,7 @@ class DateColumns:
         if type(column) is not int or not 0 <= column < table.n_features or not _holds_dates(table, column):
             raise ValueError(f"derived dates are of column {column!r}, which holds no dates")
         if not isinstance(parts, list) or not parts or [part for part in PERIODS if part in parts] != parts:
-            raise ValueError(f"derived dates have the parts {parts!r}; they must be some of {', '.join(PERIODS)}")
+            raise ValueError(f"derived dates have parts {parts!r}; in order, they must be some of {', '.join(PERIODS)}")
         return cls(column, tuple(parts))
 
 
@@ -105,7 +105,7 @@ _KINDS: dict[str, type[DateColumns] | type[TextColumns]] = {"dates": DateColumns
 
 @dataclass(frozen=True)
 class DerivedTable(TableSchema):
-    """Schema whose matrix may lack columns of the table, and has further ones computed from those of the table.
+    """Schema whose matrix may lack columns of the table, and may have further ones computed from those of the table.
 
     Names, categories and formats are those of the matrix: the columns of the table without `left_out`, and then the
     derived ones. `given` is the schema of the table itself.
@@ -314,7 +314,7 @@ def read_schema(stored: Any) -> TableSchema:
     matrix = TableSchema.from_json({key: value for key, value in stored.items() if key != "derived"})
     derived = stored["derived"]
     if not isinstance(derived, dict) or set(derived).difference({"left_out"}) != {"table", *_KINDS}:
-        raise ValueError("derived columns must be an object with 'table', 'dates' and 'texts', and nothing else")
+        raise ValueError("derived columns must be an object with 'table', 'dates', 'texts' and at most 'left_out'")
     if not all(isinstance(derived[key], list) for key in _KINDS):
         raise ValueError("'dates' and 'texts' of derived columns must be lists")
     table = derived["table"]

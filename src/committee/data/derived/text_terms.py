@@ -141,7 +141,7 @@ class TextTerms:
             if not all(isinstance(term, str) and is_unicode(term) for term in words) or len(set(words)) < len(words):
                 raise ValueError("'terms' of a text column must be different texts")
             if len(numbers) != len(words) or not all(isinstance(x, float) and 0.0 < x < _MOST_IDF for x in numbers):
-                raise ValueError(f"'idf' of a text column must be {len(words)} numbers above 0")
+                raise ValueError(f"'idf' of a text column must be {len(words)} numbers above 0, below {_MOST_IDF:g}")
         if not any(terms):
             raise ValueError("'terms' of a text column must not be empty")
         components = tuple(_unpacked(each, len(words)) for each, words in zip(packed, terms, strict=True))
@@ -192,7 +192,7 @@ class TextEncoder(ColumnEncoder):
     Parameters
     ----------
     n_components : int, default=30
-        Largest number of components of a column's runs of letters; words have half as many.
+        Largest number of components of a column's runs of letters; words have half as many, rounded up.
 
     Attributes
     ----------
@@ -239,7 +239,7 @@ class TextEncoder(ColumnEncoder):
         TypeError
             If `X` is no data frame.
         ValueError
-            If a column holds no text.
+            If a column holds other values than text.
         """
         self._validate_params()
         columns = [column_texts(column) for column in self._columns(X, reset=True)]
@@ -249,7 +249,7 @@ class TextEncoder(ColumnEncoder):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the numbers ``(n, q)`` named by `get_feature_names_out`; parameters and errors are those of `fit`."""
+        """Return the numbers ``(n, q)`` named by `get_feature_names_out`, of the columns of `fit` (else ValueError)."""
         check_is_fitted(self)
         columns = [column_texts(column) for column in self._columns(X, reset=False)]
         parts = [terms.matrix(texts) for terms, texts in zip(self.terms_, columns, strict=True) if terms is not None]

@@ -1,4 +1,4 @@
-"""Files that are read in pieces: Parquet and separated text, with columns as text or converted to numbers."""
+"""Files that are read in pieces: Parquet and separated text, with some columns as text."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
 
 @dataclass(frozen=True, eq=False)
 class TextFiles:
-    """CSV or TSV files with the same columns.
+    """Files of separated text with the same columns.
 
     A column has one type in all files, so all of them are read for the types before the first piece.
     """
@@ -235,7 +235,7 @@ class TextFiles:
 
     @cached_property
     def lines(self) -> tuple[tuple[int, Sequence[int]], ...]:
-        """Per file the number of lines below the header, and which of them are blank."""
+        """Per file the number of rows, blank lines included, and which are blank lines; none in a single column."""
         return tuple(_lines_of(path, self.form) for path in self.files)
 
     @property

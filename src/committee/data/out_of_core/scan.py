@@ -59,7 +59,7 @@ class Pieces(OutOfCoreTable):
         return self._read(columns)
 
     def feature_pieces(self) -> Iterator[Piece]:
-        """Read the pieces with features alone."""
+        """Read the pieces with the feature columns alone."""
         columns, names = self.columns, self.source.names
         if columns is None and names is not None:
             columns = tuple(name for name in names if name not in self.without)
@@ -79,7 +79,7 @@ class Pieces(OutOfCoreTable):
         return replace(self, without=names)
 
     def for_model(self, names: Sequence[str] | None, without: tuple[str, ...]) -> Pieces:
-        """Return the pieces with the feature columns of a model, unless the user has chosen columns."""
+        """Return pieces with the columns of a model, unless the user has chosen some or the source has no names."""
         if names is None or self.columns is not None or self.source.names is None:
             return self.with_targets(without)
         return replace(self, columns=tuple(names), without=without)
@@ -104,9 +104,9 @@ def scan(
     Parameters
     ----------
     source : path, array, lazy frame, Dask collection or iterable
-        A file, a folder or a pattern such as ``"big/*.parquet"`` of Parquet or CSV files, or a list of such; an array,
-        also memory-mapped; a polars LazyFrame; a Dask dataframe or array; or an object that yields the same pieces at
-        each iteration: X, (X, y) or (X, y, weight), with X a frame or an array.
+        A file, a folder or a pattern such as ``"big/*.parquet"`` of Parquet or CSV (TSV, ...) files, or a list of such;
+        an array, also memory-mapped; a polars LazyFrame; a Dask dataframe or array; or an object that yields the same
+        pieces at each iteration: X, (X, y) or (X, y, weight), with X a frame or an array.
     columns : sequence of str, default=None
         Feature columns; None: all that are neither labels nor weights.
     memory_limit : int or str, default=None

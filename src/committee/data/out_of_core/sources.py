@@ -1,4 +1,4 @@
-"""Pieces of a table, and the sources of pieces in memory: arrays, iterables, Dask collections and lazy frames."""
+"""Pieces of a table, and their sources other than files: arrays, iterables, Dask collections and lazy frames."""
 
 from __future__ import annotations
 

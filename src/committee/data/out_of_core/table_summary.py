@@ -30,7 +30,7 @@ from committee.data.number_types import F64
 from committee.data.table_schema import TableSchema
 
 MAX_SAMPLE = 200_000
-"""Rows in the sample for the quantiles of columns with many values; columns with few values are read whole."""
+"""Most rows in the sample for the quantiles of columns with many values; columns with few values are read whole."""
 
 
 def category_hashes(categories: Sequence[Category]) -> F64:

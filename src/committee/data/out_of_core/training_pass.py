@@ -236,7 +236,7 @@ class Storage:
             raise OSError(
                 error.errno,
                 f"no room for {size:,} bytes of {what} in the scratch folder; free some, or choose a folder on another "
-                f"disk by scan(..., scratch=...): {error.strerror}",
+                f"disk by scan(..., scratch=...) or --scratch: {error.strerror}",
                 str(path),
             ) from error
         return array

@@ -129,7 +129,7 @@ def _text_notes(column: pl.Series, order: str | None) -> list[str]:
         wrong = parse_seconds(column, swap_day_month(form) or form).is_null() & column.is_not_null()
         raise ValueError(
             f"column {column.name!r} has the {'month' if order == 'day-first' else 'day'} first"
-            f" ({describe_cells(column, wrong)}), and --dates is {order}; leave it out, or write dates as 2024-12-31"
+            f" ({describe_cells(column, wrong)}), and --dates is {order}; change it, or write dates as 2024-12-31"
         )
     mixed = mixed_order_cells(column.drop_nulls())
     if mixed is not None:
@@ -154,7 +154,7 @@ def convert_columns(
     dates: str | None = None,
     marks: dict[str, Counter[str]] | None = None,
 ) -> pl.DataFrame:
-    """Convert the columns that have a format to numbers; a cell of another format is an error.
+    """Convert the columns that have a format to numbers; raise for cells that fit neither it nor an equivalent format.
 
     `dates` replaces the order of day and month of the formats. Common marks for missing values become null, and are
     counted in `marks` by column.

@@ -58,7 +58,7 @@ def select_features(
 ) -> SelectedFeatures:
     """Leave out identifiers that are not in `keep`; `part` describes the rows in notes.
 
-    With `free_text` the model takes columns of sentences.
+    With `free_text` columns of sentences stay, and may be long.
     """
     nearly = nearly_numeric_columns(X)
     sentences = [name for name in X.columns if free_text and name not in categorical and are_sentences(X[name])]
@@ -113,10 +113,7 @@ def _is_of_numbers(column: pl.Series) -> bool:
 
 
 def id_like_columns(frame: pl.DataFrame) -> dict[str, str]:
-    """Return the columns that identify the rows, each with the reason.
-
-    See `committee.data.identifiers`.
-    """
+    """Return the columns that identify the rows, each with the reason (see `committee.data.identifiers`)."""
     reasons = {column.name: _reason(column) for column in frame.get_columns()}
     return {name: reason for name, reason in reasons.items() if reason is not None}
 

@@ -24,7 +24,7 @@ DATE_ORDERS = ("day-first", "month-first", "iso")  # readings of dates such as 0
 
 @dataclass(frozen=True)
 class FileFormat:
-    """Format of a file as the user gives it; fields that are None are detected."""
+    """Format of a file as the user gives it; None is detected, but for the `sheet` (the first) and `comment` (none)."""
 
     separator: str | None = None
     decimal: str | None = None
@@ -56,7 +56,7 @@ class FileFormat:
 
     @classmethod
     def of_words(cls, separator: str | None, *others: Any, **named: Any) -> Self:
-        """Create a format from command-line options, in which a separator may be spelled by its name."""
+        """Create a format from options, in which a separator may be spelled by its name, such as ``tab``."""
         mark = None if separator is None else NAMED_SEPARATORS.get(separator.lower(), separator)
         return cls(mark, *others, **named)
 
@@ -156,7 +156,8 @@ def table_file(path: str | os.PathLike[str]) -> TableFile:
     if packed and not is_gzip:
         raise ValueError(f"{str(file)!r} is not a gzip file though its name ends so; rename or compress it")
     if is_gzip and not packed:
-        raise ValueError(f"{str(file)!r} is a gzip file; name it {file.name}.gz")
+        remedy = f"name it {file.name}.gz" if ending_of(name) in PACKED else "unpack it"
+        raise ValueError(f"{str(file)!r} is a gzip file; {remedy}")
     ending = ending_of(name.removesuffix(".gz"))
     assert ending is not None
     return TableFile(file, ending, "gzip" if packed else None)

@@ -173,7 +173,7 @@ class SeparatedText:
             yield line
 
     def read_csv(self, **options: Any) -> pl.DataFrame:
-        """Read the file by polars, converted to UTF-8 if it has another encoding or is packed."""
+        """Read the file by polars, unpacked and converted to UTF-8 if it is packed, aligned or in another encoding."""
         import polars as pl
 
         plain = self.file.packing is None and self.is_utf_8 and not self.aligned
@@ -242,7 +242,7 @@ def read_texts(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
 
 
 def read_cells(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
-    """Read columns as text in which nothing means missing, with the rows of `read_separated`."""
+    """Read columns as text in which only empty cells are missing, with the rows of `read_separated`."""
     header = distinct_header(text.file, read_header(text))
     frame = text.read_csv(infer_schema=False)
     frame.columns = header
@@ -326,7 +326,8 @@ def written_header(text: SeparatedText) -> tuple[str, ...]:
         place = next(j for j, name in enumerate(names) if "\0" in name)
         raise ValueError(_nul_message(text, len(text.above) + 1, f"column_{place + 1}"))
     if not names:
-        raise ValueError(f"{file} has an empty first line; it must hold the column names")
+        what = "the column names" if text.header else "a row"
+        raise ValueError(f"{file} has an empty first line; it must hold {what}")
     if not text.header:
         return tuple(f"column_{j + 1}" for j in range(len(names)))
     stray = next((name for name in names if '"' in name and f'"{quotes_doubled(name)}"' not in "".join(taken)), None)

@@ -64,7 +64,8 @@ def check_text_categories(categories: Mapping[str, Sequence[Category]], *, piece
         if len(present) < 2 or (few and len(numbers) == len(present)):
             continue
         if (kind := numbers_or_dates(cells)) is not None:
-            raise ValueError(_refusal(name, cells, [], kind, remedy(name, kind, [])))
+            marks = sorted(set(cells).difference(present))
+            raise ValueError(_refusal(name, present, marks, kind, remedy(name, kind, [])))
         if not few and len(numbers) >= NUMBER_SHARE * len(cells) and not _are_codes(numbers):
             odd = sorted(set(cells).difference(numbers))
             raise ValueError(_refusal(name, numbers, odd, "numbers", remedy(name, "numbers", odd)))

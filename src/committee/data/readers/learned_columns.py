@@ -85,7 +85,7 @@ class LearnedColumns:
         return () if self.names is None else self.names
 
     def known(self, ids: Sequence[str] = (), answers: Sequence[str] = (), texts: Sequence[str] = ()) -> KnownColumns:
-        """Return the kinds of columns: `ids` stay unchanged, `answers` become numbers, and `texts` are text."""
+        """Return the kinds of columns: `ids` but features stay unchanged, `answers` become numbers, `texts` text."""
         of_answers: dict[str, str] = {}
         if self.target is not None and self.target in answers and self.target_form is not None:
             of_answers[self.target] = self.target_form

@@ -42,15 +42,14 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     """Read tables for models: numbers, dates, categories and text of files and of data frames.
 
     The formats of each column are found in the training table from all its cells, and later tables are read by them. A
-    column of text becomes numbers or dates if all its cells are, and stays text otherwise; integers with leading zeros,
-    such as postcodes, are text. Columns that only identify the rows are left out. ``committee fit`` reads its tables by
-    this class.
+    column of text becomes numbers or dates if all present cells are, and stays text otherwise; integers with leading
+    zeros, such as postcodes, are text. Columns that only identify the rows are left out. ``committee fit`` reads its
+    tables by this class.
 
     Parameters
     ----------
     target : str, default=None
-        Column that `read` and `fit_read` return apart, as it is written: text, numbers or booleans. None: all columns
-        are features.
+        Column that `read` and `fit_read` return apart, as text, numbers or booleans. None: all columns are features.
     categorical : sequence of str, default=()
         Columns that are categories although they hold numbers or dates.
     numeric : sequence of str, default=()
@@ -83,10 +82,10 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     header : bool, default=True
         Whether a text file has column names; False: they are ``column_1``, ``column_2``, ...
     strict : bool, default=False
-        Refuse rows without a target. By default `read` and `fit_read` leave these out.
+        Refuse rows without a target. By default `fit`, `read` and `fit_read` leave these out.
     free_text : bool, default=True
         Keep columns of sentences, which a committee encodes by their words. False: they are left out like identifiers
-        if most differ, and are refused above 1,000 characters, as a category.
+        if nearly all differ, and are refused above 1,000 characters, as a category.
 
     Attributes
     ----------
@@ -191,7 +190,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     def fit_read(self, X: Any) -> tuple[pl.DataFrame, NDArray[Any]]:
         """Learn from a labelled table, and return its features ``(n, q)`` and its target ``(n,)``.
 
-        Parameters and errors are those of `fit`; without a `target` it raises ValueError.
+        `X` and errors are those of `fit`; without a `target` it raises ValueError.
         """
         self._named_target()
         return self._learn(X)
@@ -221,7 +220,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         FileNotFoundError, TypeError
             As `fit`.
         ValueError
-            If a feature is missing, or a cell has another format than those of the training.
+            If a feature is missing, or a cell is infinite or does not fit the learned formats.
         """
         check_is_fitted(self)
         with self._worded_errors():
@@ -353,7 +352,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         drop: Sequence[str] = (),
         rows_needed: bool = True,
     ) -> pl.DataFrame:
-        """Return all columns of a table, the features by the learned formats, for the command line.
+        """Return all columns of a table, the features by the learned formats.
 
         Columns `ids` stay as they are, `answers` become numbers, `texts` text, and `drop` are left out.
         """

@@ -54,7 +54,7 @@ def replace_common_marks(
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Replace common marks for missing values by null where all other cells are numbers, dates or times; with notes.
 
-    Columns of `texts` stay unchanged.
+    Columns that were such in training count as well; columns of `texts` stay unchanged.
     """
     changed, notes = [], []
     for column in text_columns(frame, texts):
