@@ -64,7 +64,7 @@ class Tensors:
             self.arrays[self.prefix + name] = getattr(holder, name)
 
     def put_reals(self, **arrays: NDArray[np.float64]) -> None:
-        """Put arrays, as float32 if that is exact, and without zeros if that is shorter.
+        """Put arrays, as float32 if that is exact, and those of several dimensions without zeros if that is shorter.
 
         Without zeros an array is a vector; ``NAME.nonzero`` has a bit for each number, and ``NAME.shape`` the shape.
         """
@@ -249,7 +249,7 @@ class Estimate:
 class Provenance:
     """Origin of a fitted model: its attribute ``provenance_``, which `save` writes and `load` reads.
 
-    The command ``committee fit`` sets it; in Python it is created by `committee.report.provenance.provenance_of` and
+    Commands such as ``committee fit`` set it; in Python it is made by `committee.report.provenance.provenance_of` and
     assigned. A new ``fit`` removes it, and a clone has none.
 
     Parameters
