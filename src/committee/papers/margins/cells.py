@@ -135,7 +135,7 @@ def reweighting_tasks(tables: Mapping[str, NamedTable], repeats: int, asked: Ens
 def reweighting_cell(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Cell:
     """Train an ensemble on the training rows of a split, re-weight it by each objective, and measure all weights.
 
-    If the outcome of UWS is "no room", so is that of all objectives in `MAXIMISE`, and they are not solved.
+    If the outcome of UWS is "no room", so is that of every EWS and PWS (`MarginMaximum`), and they are not solved.
     """
     committee, seconds = timed(lambda: trained(fold, ensemble, asked))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))

@@ -109,7 +109,6 @@ class NestingPlan:
         return [Setting(method, self.base, SOFTNESS, R, how) for method in self.drawn for R, how in ways]
 
     def by_choice(self) -> list[Setting]:
-        """Return the settings of each way to grow the boosting tree."""
         return [Setting(TREE, self.base, choose=choose) for choose in self.choices]
 
     def by_clock(self) -> list[Setting]:

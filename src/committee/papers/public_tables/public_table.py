@@ -266,7 +266,7 @@ Opener: TypeAlias = Callable[[str], AbstractContextManager[BufferedIOBase]]  # o
 
 
 class NoConnectionError(ValueError):
-    """No server was reached."""
+    """The server cannot be reached, or the connection failed."""
 
 
 class _NoWayDown(HTTPRedirectHandler):

@@ -43,8 +43,8 @@ def rebuild(
 
     Files: the tables as Markdown (``tables-<what>.md``); ``table2-<settings>.csv`` with ``figure3-<settings>.png`` and
     ``figure4-<settings>.png``; with `rivals` the same for ``rivals-<settings>``; ``figure2.csv`` and ``figure2.png``;
-    ``consistency.csv``; ``numeric-<settings>.csv``; and journals, ``cells-<what>.jsonl``. Repeat r of the classifier
-    has the seed ``seed + r``.
+    ``consistency.csv``; ``numeric-<settings>.csv``; and journals, ``cells-<what>.jsonl``. On tables, repeat r of a
+    classifier has the seed ``seed + r``.
     """
     from committee.papers.sbpmt import rivals as others
     from committee.papers.sbpmt import simulation as simulations

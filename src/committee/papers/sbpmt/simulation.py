@@ -178,7 +178,7 @@ class Growth:
     """Sizes of the study of Theorem 2: test errors by the number n of training rows, after T = n^nu rounds."""
 
     rows: tuple[int, ...] = (250, 500, 1000, 2000, 4000, 8000)  # numbers n of training rows
-    exponents: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75)  # values of nu, for T = n^nu rounded up; 0 is one tree
+    exponents: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75)  # values of nu, for T = n^nu rounded up; 0 is one round
     test_rows: int = 10_000
 
     def rounds(self, n: int, exponent: float) -> int:

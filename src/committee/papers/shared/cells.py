@@ -26,7 +26,7 @@ class Task:
     """Task that computes one cell (one measured result) of a run; picklable for worker processes."""
 
     place: dict[str, Any]
-    """Names and values that identify the cell, and the "digest" of its "table"; the first entries of the cell."""
+    """Names and values that identify the cell, and perhaps the "digest" of its "table"; first entries of the cell."""
     run: Callable[[], Cell]
     label: str | None = None  # shown with the progress; by default its "table", or its "name" up to a colon
 

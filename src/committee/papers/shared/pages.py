@@ -129,10 +129,8 @@ def standard_error(values: Sequence[float] | F64) -> float:
 
 
 def packed(right: NDArray[np.bool_]) -> str:
-    """Return bits as hexadecimal digits."""
     return np.packbits(right).tobytes().hex()
 
 
 def unpacked(digits: str, count: int) -> NDArray[np.bool_]:
-    """Return the first `count` bits of hexadecimal digits."""
     return np.unpackbits(np.frombuffer(bytes.fromhex(digits), dtype=np.uint8), count=count).astype(bool)
