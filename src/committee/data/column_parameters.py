@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -66,7 +67,8 @@ def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
     if len(listed) != p:
         raise ValueError(f"feature_weights has {len(listed)} weights; it needs one for each of the {p} columns.")
     for j, weight in enumerate(listed):
-        if isinstance(weight, bool) or not isinstance(weight, Real) or not 0.0 <= float(weight) < np.inf:
+        number = isinstance(weight, Real) and not isinstance(weight, bool)
+        if not number or weight < 0.0 or not weight <= sys.float_info.max:
             raise ValueError(
                 f"feature_weights has {weight!r} for column {table.column(j)!r}; weights are finite numbers from 0 on."
             )

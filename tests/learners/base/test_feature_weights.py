@@ -88,6 +88,7 @@ def test_a_column_of_weight_0_is_in_no_split(kind, settings, tmp_path):
     [
         ([1.0, 2.0], "feature_weights has 2 weights; it needs one for each of the 4 columns"),
         ([1.0, -1.0, 1.0, 1.0], r"feature_weights has -1.0 for column 'b'; weights are finite numbers from 0 on"),
+        ([1.0, 10**400, 1.0, 1.0], r"feature_weights has 1000+ for column 'b'; weights are finite numbers"),
         ({"a": np.nan}, "feature_weights has nan for column 'a'"),
         ({"e": 1.0}, "feature_weights names 'e', which is not a column of X"),
         ([0, 0, 0, 0], "feature_weights is 0 for every column"),
