@@ -53,9 +53,9 @@ class Design:
         if len(X) * int(columns.sum()) > MAX_INDICATORS:
             j = int(columns.argmax())
             raise ValueError(
-                f"linear scores of {len(X):,} rows with a 0/1 column for each of {columns.sum():,} categories, of which"
-                f" column {table.column(j)!r} has {columns[j]:,}, need more than {MAX_INDICATORS:,} cells; drop that"
-                " column or group its rare categories"
+                f"linear scores of {len(X):,} rows with {columns.sum():,} 0/1 columns for categories, {columns[j]:,} of"
+                f" them for column {table.column(j)!r}, need more than {MAX_INDICATORS:,} cells; drop that column or"
+                " group its rare categories"
             )
         return cls.learn(X, weights, table.n_categories, room)
 

@@ -352,7 +352,7 @@ def _are_whole(weights: F64) -> bool:
 
 
 def counts_rows(weights: F64) -> bool:
-    """Return whether weights are used as they are: whole, with a mean of at most `MOST_COUNTED`, or inner ones."""
+    """Return whether weights are used as they are: whole, with a mean of at most `MOST_COUNTED`, or `InnerWeights`."""
     if isinstance(weights, InnerWeights):
         return True
     kept = weights[weights > 0.0]

@@ -380,7 +380,7 @@ class FoldModels:
 def fit_on_folds(
     estimator: Any, training: TrainingRows, fold: NDArray[np.int64], n_jobs: int | None, *, leave_out: bool
 ) -> OutOfSample:
-    """Fit an estimator to all rows, and once without each fold; rows of fold -1 are in every fit."""
+    """Fit to all rows, and once without each fold (kept if `leave_out`); rows of fold -1 are in all fits."""
     counted = training.counted
     jobs: list[Any] = [delayed(training.fitted)(estimator)]
     folds = [k for k in range(int(fold.max()) + 1) if (counted & (fold == k)).any()]

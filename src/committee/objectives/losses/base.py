@@ -143,7 +143,7 @@ class Loss(NamedParameters, ABC):
         w : float64 array (n,), default=None
             Row weights, >= 0, not all zero; None means 1.
         n_scores : int, default=None
-            Number of scores of a row (`n_scores`). None: 1, or for losses of classes by the largest number in `y`.
+            Number of scores of a row. None: by the largest number in `y` for classes, one per quantile, else 1.
 
         Returns
         -------
