@@ -202,7 +202,7 @@ def test_dates_of_other_categories() -> None:
 
 
 def test_mixed_cells() -> None:
-    with pytest.raises(ValueError, match=r"column 'c' mixes date with 'a' of type str \(row 1\)"):
+    with pytest.raises(ValueError, match=r"column 'c' mixes dates with 'a' of type str \(row 1\)"):
         TableSchema.learn(frame(objects(NOON, "a")))
 
 

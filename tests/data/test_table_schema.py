@@ -623,7 +623,7 @@ def test_numbers_of_every_width(column: Any, expected: list[float]) -> None:
         ),
         (pd.Series([{"u": 1}], dtype=object), r"column 'c' holds {'u': 1} of type dict \(row 0\)"),
         (pd.Series([Decimal(1)], dtype=object), "column 'c' holds Decimal"),
-        (pd.Series([True, 2.0], dtype=object), "column 'c' mixes boolean with 2.0"),
+        (pd.Series([True, 2.0], dtype=object), "column 'c' mixes booleans with 2.0"),
     ],
 )
 def test_columns_that_can_be_no_feature(column: Any, message: str) -> None:

@@ -242,7 +242,7 @@ class MarginDistribution:
         Raises
         ------
         ValueError
-            If the classifier has no out-of-bag vote, or `y` are not the training labels.
+            If the classifier has no out-of-bag vote, or `y` has another length or an unknown class.
         """
         kind = type(model).__name__
         share = getattr(model, "oob_decision_function_", None)

@@ -347,7 +347,9 @@ def test_importances_are_shares_of_what_each_voter_took_from_the_bound(model, n_
 @every_learner
 def test_voters_of_ones_own_have_no_importances(model):
     committee = fitted(model, *table(80), voter=GaussianNB())
-    with pytest.raises(AttributeError, match="feature_importances_ needs stumps; a given voter may use any column"):
+    with pytest.raises(
+        AttributeError, match=r"feature_importances_ needs stumps \(voter=None\); a given voter may use any"
+    ):
         committee.feature_importances_  # noqa: B018
     with pytest.warns(UserWarning, match="one class only"):
         constant = fitted(model, np.zeros((4, 1)), np.zeros(4))

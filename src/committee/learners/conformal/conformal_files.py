@@ -103,7 +103,7 @@ class ConformalFiles(CommitteeEstimator):
         n = len(field(held, "scores_", np.ndarray))
         check("scores_", np.float64, n)
         if field(held, "groups_", list, None) == []:
-            raise ValueError("groups_ is not a list of groups")
+            raise ValueError("groups_ is an empty list")
         check_range("row_categories_", check("row_categories_", np.int64, n), 0, len(self.row_categories) - 1)
         if "score_weights_" in held:
             weights = check("score_weights_", np.float64, n)
