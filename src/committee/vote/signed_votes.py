@@ -33,7 +33,7 @@ class SignedVotes:
     row: NDArray[np.intp]  # (r,): row of each line
     rival: NDArray[np.intp]  # (r,): rival class of each line
     n_rows: int  # n; r = n (K - 1)
-    weights: F64  # (T,): the ensemble's weights in units of spread, absolute values summing to 1
+    weights: F64  # (T,): the ensemble's weights times spreads, absolute values summing to 1
 
     @classmethod
     def of(cls, committee: Committee, X: Any, y: ArrayLike, *, n_threads: int = 1) -> SignedVotes:

@@ -288,7 +288,7 @@ def common_sign(present: pl.Series) -> str | None:
 
 
 def matching_formats(present: pl.Series) -> list[str]:
-    """Return the formats, at most 2, that all cells of a column fit, none if all are as (1); no cell may be missing."""
+    """Return at most 2 formats that all cells of a column fit; none for labels such as (1). No cell may be missing."""
     sign = common_sign(present)
     if sign is None or accounting_negatives(present).all():  # labels such as (1) and (2)
         return []

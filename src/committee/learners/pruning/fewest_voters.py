@@ -155,7 +155,7 @@ class RowSearch:
 
 
 LEAST_LEAD = 1e-5  # least lead over another class, as a share of the largest possible; 0 where a tie suffices
-LEAST_WEIGHT = 1e-10  # weights up to this count as 0, in units of spread and with a sum of one
+LEAST_WEIGHT = 1e-10  # weights up to this count as 0, times spreads and with a sum of one
 
 DENOMINATORS = (*range(1, 65), 100, 128, 200, 256, 500, 512, 1000, 1024)
 """Largest integer weights that are tried for exact votes, whose leads are then computed without rounding."""

@@ -167,7 +167,7 @@ def _figures(committee: Committee, lines: MarginMatrix, voters: NDArray[np.intp]
 
 
 def reweighted(committee: Committee, voters: NDArray[np.intp], weights: F64) -> Committee:
-    """Return some voters with weights in units of spread, scaled so that their absolute sum is the committee's own."""
+    """Return some voters; `weights` are products with their spreads, scaled to the committee's own absolute sum."""
     spread = committee.voters.spread
     total = float(np.abs(committee.weights) @ spread)
     each = weights * total / np.abs(weights).sum()
