@@ -168,7 +168,7 @@ class Collector:
     collect: Collect
 
     def collected(self, entry: Leaf, leaves: Sequence[Leaf], nodes: Sequence[int]) -> tuple[Leaf, Leaf]:
-        """Return the two leaves of a sub-tree grown at `entry`; either may have no edges."""
+        """Merge the leaves of a sub-tree grown at `entry` into a + and a - leaf; either may have no edges."""
         growth = self.growth
         growth.collected.append(sorted(nodes))
         entered = self._by_reach(entry)

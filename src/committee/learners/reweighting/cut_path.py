@@ -140,7 +140,7 @@ class LeafPath(LossPath):
     criterion: SelectionCriterion
 
     def chosen(self, min_gain: float | None) -> int:
-        """Return the smallest step whose score is less than `min_gain` below the best; 0 for `None`.
+        """Return the number of the smallest cut that scores less than `min_gain` below the best; `None`: 0.
 
         Scores are made monotone by isotonic regression, as among many small cuts some score well by chance, and their
         standard errors are subtracted.
