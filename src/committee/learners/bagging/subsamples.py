@@ -74,7 +74,7 @@ def draw_groups(
     bootstrap: bool,
     random: np.random.RandomState,
 ) -> Counts:
-    """Draw groups with a row of each class: `max_samples` of them (int), or this share (float); counts are of rows.
+    """Draw `max_samples` groups (int), or this share of them, with a row of each class; return counts by row.
 
     A group of a lost class replaces one without which no class is lost, or is added if there is none.
     """
