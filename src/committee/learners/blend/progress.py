@@ -125,7 +125,7 @@ class MemberLines:
         """Required by scikit-learn."""
 
     def moved(self, name: str) -> None:
-        """Hook for subclasses that draw progress: a candidate or one of its fits has begun or ended."""
+        """Hook for subclasses that draw progress: a candidate has begun or ended, or one of its fits has ended."""
 
     def _time(self) -> str:
         left = self.time_left
