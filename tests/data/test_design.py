@@ -158,6 +158,6 @@ def test_json_holds_the_design(table):
 def test_more_indicators_than_memory_are_refused_by_name():
     table = TableSchema(("size", "name", "kind"), (None, tuple(range(60_000)), (False, True)))
     X = np.zeros((5_000, 3))
-    with pytest.raises(ValueError, match=r"5,000 rows .* column 'name' has 60,000, need more than 268,435,456 cells"):
+    with pytest.raises(ValueError, match=r"5,000 rows .* 60,000 of them for column 'name', need more than 268,435,456"):
         Design.of_table(X, np.ones(len(X)), table)
     assert len(Design.of_table(X[:10], np.ones(10), table)) == 60_002
