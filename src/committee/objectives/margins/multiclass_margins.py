@@ -210,14 +210,14 @@ def sum_of_margins(
 class MulticlassDual:
     """The dual program of multiclass margins over the weights u of lines, to which voters, rows and lines can be added.
 
-    With limits a (`least`) and c (`most`) of the rows, rewards b and, if given, the sum of all u (`total`),
+    With limits a (`least`) and c (`most`) of the rows, rewards b and, if given, the sum of the program's u (`total`),
 
         min  beta - sum_il b_i u_il   s.t.  sum_il u_il S_ilt <= beta for each voter t,
                                             a_i <= sum_l u_il <= c_i,  u >= 0.
 
     Its duals are the weights of the voters and the margins of the rows. Every row starts with one line, whose bounds
     are the row's limits; with a second line these become a constraint. `rows` are those in the program (None: all); the
-    others have fixed u, whose edges are given with the voters.
+    others have fixed u, not in `total`, whose edges are given with the voters.
     """
 
     def __init__(self, least: F64, most: F64, reward: F64, total: float | None, rows: Index | None = None) -> None:

@@ -70,7 +70,7 @@ class MarginMatrix:
 
     @classmethod
     def of_matrix(cls, S: Any, own: F64 | None = None, row_weight: F64 | None = None) -> MarginMatrix:
-        """Make lines of a matrix of signed votes, one for each row; own weights are equal unless given."""
+        """Make lines of a matrix of signed votes, one for each row; `own` weighs the voters, equally by default."""
         S = np.asarray(S)
         n, T = S.shape
         weights = np.full(T, 1.0 / T) if own is None else np.asarray(own, dtype=np.float64)

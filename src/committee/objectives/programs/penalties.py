@@ -175,7 +175,7 @@ class LinfPenalty(Penalty):
         if alpha == "theory":
             raise ValueError(
                 "alpha='theory' is for penalty='l1' and 'l2'; penalty='linf' bounds each weight by alpha_max, "
-                "for which the theory names no value. Set alpha_max, and leave alpha as it is."
+                "for which the theory names no value. Set alpha_max, and leave alpha out."
             )
         return cls(float(alpha_max))
 

@@ -122,8 +122,8 @@ class MeanContributionDisplay(Display):
         TypeError
             If the estimator has no ``contributions(X)``, or its voters are of a kind without contributions.
         ValueError
-            If its predictions are not sums over columns, such as those of a committee with a log link, or `label` is
-            not one of its outputs.
+            If its predictions are not sums over columns, such as those of a `CommitteeRegressor` whose loss has a log
+            link, or `label` is not one of its outputs.
         """
         found = cls.of(
             estimator, X, label=label, sample_weight=sample_weight, max_rows=max_rows, max_features=max_features
