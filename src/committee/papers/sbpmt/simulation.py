@@ -198,7 +198,7 @@ def growth_tasks(growth: Growth, repeats: int, seed: int) -> list[Task]:
 
 
 def growth_settings(growth: Growth, seed: int) -> dict[str, Any]:
-    """Return the settings that the cells depend on, without the numbers of rows."""
+    """Return the settings that cells depend on, except the numbers of training rows."""
     sizes = {"exponents": list(growth.exponents), "test_rows": growth.test_rows}
     return {"study": "consistency", **sizes, "seed": seed, "q": NOISE, **SBPMTClassifier(**BENCHMARK).get_params()}
 
