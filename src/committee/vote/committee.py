@@ -40,7 +40,7 @@ class Committee(WeightedVotes):
     voters : Voters
         T voters, such as `Forest`, `Rounds` or `EstimatorVoters`.
     weights : array-like (T,)
-        Finite weights, not negative with the share link. If all are 0, the first class is elected.
+        Finite weights, not negative with the share link. If all are 0, `intercept` elects, or else the first class.
     classes : array-like (K,)
         Distinct labels in the order of the voters' class indices.
     link : Link
