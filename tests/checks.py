@@ -103,7 +103,7 @@ def yield_checks_of_all(subjects: Iterable[Subject]) -> Iterator[tuple[Subject, 
     """Each subject with its checks, but those of `interface` for the first subject of a learner alone.
 
     A classifier of the user's among the parameters meets labels and tables itself, so it has them all. The last item
-    is whether ``make test`` runs the check (`is_among_the_first`).
+    is whether the check is among those of which ``make test`` runs a third (`is_among_the_first`).
     """
     earlier = Counter[type]()
     for subject in subjects:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.columns import is_frame
+from committee.data.number_types import is_number
 from committee.data.table_schema import TableSchema
 from committee.data.text import quoted, suggest_names
 
@@ -67,8 +68,7 @@ def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
     if len(listed) != p:
         raise ValueError(f"feature_weights has {len(listed)} weights; it needs one for each of the {p} columns.")
     for j, weight in enumerate(listed):
-        number = isinstance(weight, Real) and not isinstance(weight, bool)
-        if not number or weight < 0.0 or not weight <= sys.float_info.max:
+        if not is_number(weight) or not 0.0 <= weight <= sys.float_info.max:
             raise ValueError(
                 f"feature_weights has {weight!r} for column {table.column(j)!r}; weights are finite numbers from 0 on."
             )

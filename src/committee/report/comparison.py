@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
-from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from committee.data.labels import Task
+from committee.data.number_types import is_whole
 from committee.report.compared_rows import ComparedRows, Numbers, Table
 from committee.report.crossvalidation import (
     Cells,
@@ -298,7 +298,7 @@ def compare(
     0.96
     """
     for setting, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("jobs", jobs, 1)):
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        if not is_whole(value) or value < least:
             raise ValueError(f"{setting} must be an integer of at least {least}; got {value!r}")
     folds, repeats, jobs = int(folds), int(repeats), int(jobs)
     if time_limit is not None and not time_limit > 0.0:

@@ -110,7 +110,7 @@ def test_a_schema_of_the_matrix_becomes_one_of_the_table(schema):
         ({"dates": [{"column": 0, "parts": ["month"]}]}, "column 0, which holds no dates"),
         ({"dates": [{"column": True, "parts": ["month"]}]}, "column True"),
         ({"dates": [{"column": 1, "parts": ["hour", "month"]}]}, "in order, they must be some of month, weekday, hour"),
-        ({"dates": [{"column": 1, "parts": []}]}, "have parts"),
+        ({"dates": [{"column": 1, "parts": []}]}, r"have parts \[\]; in order, they must be some of"),
         ({"dates": [{"column": 1}]}, "'column' and 'parts'"),
         ({"dates": [{"column": 1, "parts": ["month"]}]}, "names of a table schema"),
         ({"dates": 3}, "must be lists"),

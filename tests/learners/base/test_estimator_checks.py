@@ -131,7 +131,10 @@ OF_THE_INTERFACE = {
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 CLASS_WEIGHTS = "check_class_weight_classifiers"
-OF_A_CLASS_THAT_WEIGHS_NOTHING = ("No voter beats", "The committee has no voter", "The path ran out of its")
+OF_A_CLASS_THAT_WEIGHS_NOTHING = (
+    *("No voter beats chance", "No voter beats a constant vote"),
+    *("The committee has no voter", "The path ran out of its"),
+)
 WITH_A_CLASS_OF_ONE_ROW = (
     *("check_dont_overwrite_parameters", "check_f_contiguous_array_estimator", "check_dict_unchanged", WEIGHTS),
     *("check_methods_sample_order_invariance", "check_methods_subset_invariance", "check_fit2d_predict1d"),

@@ -434,12 +434,12 @@ AGREED = np.full((1, 4, 2), 0.5)
         (lambda *_: CoefficientMapDisplay(np.zeros((2, 3)), ["a", "b"], ["x", "y"]), r"shape \(2, 3\); 2 rules and 2 "),
         (coefficients(label=7), "label=7 has no score in tree 0; it has 0, 1, 2"),
         (coefficients(tree=99), "tree=99 is out of range; trees are numbered from 0"),
-        (coefficients(max_leaves="all"), "max_leaves='all' is not a number of leaves"),
-        (coefficients(max_columns=0), "max_columns=0 is not a number of columns"),
+        (coefficients(max_leaves="all"), "max_leaves='all' is not a number of leaves; give"),
+        (coefficients(max_columns=0), "max_columns=0 is not a number of columns; give"),
         (coefficients(AdaBoostClassifier(2)), "AdaBoostClassifier has no linear leaf models"),
         (contributions(150), "row=150 is out of range; rows are numbered from 0 to 149, -1 is the last"),
         (contributions("a"), "row='a' is out of range"),
-        (contributions(max_features=0), "max_features=0 is not a number of features"),
+        (contributions(max_features=0), "max_features=0 is not a number of features; give"),
         (contributions(label="x"), "label='x' is not a class; the classes are 0, 1, 2"),
         (
             lambda X, y, _: ContributionDisplay.from_estimator(AdaBoostClassifier(2).fit(X, y > 0), X, label="x"),
@@ -485,6 +485,6 @@ def test_models_without_contributions_and_sparse_rows_are_refused(iris, classes)
         MeanContributionDisplay.from_estimator(peer, X)
     dense, rows = MeanContributionDisplay.of(boosted, X.to_numpy()), csr_array(X.to_numpy())
     assert_allclose(MeanContributionDisplay.of(boosted, rows).sizes, dense.sizes)
-    with pytest.raises(ValueError, match="max_rows=0 is not a number of rows"):
+    with pytest.raises(ValueError, match="max_rows=0 is not a number of rows; give"):
         MemberVotesDisplay.from_estimator(*classes[:2], max_rows=0)
     assert whole(MeanContributionDisplay([[0.0]], ["a"]).plot()).ax_.texts[0].get_text() == "0"

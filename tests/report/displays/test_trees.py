@@ -370,9 +370,9 @@ def test_ensembles_that_cannot_be_drawn_are_refused(refused, name, rows, error, 
         (["a", "b", "c"], [[1, 1], [-1, -1], [-1, -1]], {}, "children do not make a tree"),
         (["a", "b", "c"], [[-1, -1], [0, 2], [-1, -1]], {}, "children do not make a tree"),
         (["a", "b"], [[1, -1], [-1, -1]], {}, "children do not make a tree"),
-        (["a"], [[-1, -1]], {"max_leaves": 0}, "max_leaves=0 is not a number of leaves"),
+        (["a"], [[-1, -1]], {"max_leaves": 0}, "max_leaves=0 is not a number of leaves; give"),
         (["a"], [[-1, -1]], {"max_leaves": "all"}, "is not a number of leaves; give .* or None for all"),
-        (["a"], [[-1, -1]], {"max_leaves": 1.5}, "max_leaves=1.5 is not a number of leaves"),
+        (["a"], [[-1, -1]], {"max_leaves": 1.5}, "max_leaves=1.5 is not a number of leaves; give"),
     ],
 )
 def test_nodes_that_make_no_tree_are_refused(words, children, options, message):

@@ -296,7 +296,6 @@ def most_leaves(tree: Any, n_rows: int, max_depth: int | None) -> int:
 
 
 def _training_rows(model: SBPMTClassifier, X: Any, y: ArrayLike) -> tuple[F64, NDArray[np.int64]]:
-    check_is_fitted(model)
     encoded: F64 = model.table_.encode(model.validate_rows(X))
     target = column_or_1d(y)
     check_consistent_length(encoded, target)
