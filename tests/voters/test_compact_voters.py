@@ -96,6 +96,15 @@ def test_numbers_that_single_precision_cannot_tell_apart_stay_double(learner):
     assert_allclose(small.predict(X), model.predict(X), atol=1e-3)
 
 
+def test_lines_along_a_column_whose_range_overflows_stay_finite():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), rng.choice([-1.5e308, -1e300, 1e300, 1.5e308], 200)])
+    model = GradientBoostingRegressor(**FEW).fit(X, X[:, 0] + (X[:, 1] > 0)).committee_
+    lines = compact_voters(model.voters).lines
+    assert (lines.column == 1).any()
+    assert np.isfinite(lines.centre).all() and np.isfinite(lines.high).all()
+
+
 def test_pickles_of_a_committee_are_as_small_as_its_file():
     X, y, _ = rows(300)
     model = RandomForestClassifier(3, random_state=0).fit(X, y > 0).committee_

@@ -52,7 +52,7 @@ def _single(numbers: F64, allowed: Any) -> F64:
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = numbers.astype(np.float32).astype(np.float64)
         near = np.abs(rounded - numbers) <= allowed
-    return rounded if near.all() else numbers
+    return rounded if (near & np.isfinite(rounded)).all() else numbers
 
 
 def _relative(numbers: F64) -> F64:
@@ -112,7 +112,7 @@ def _rounded_lines(lines: LeafLines) -> LeafLines:
     low, high = np.full((2, int(lines.column.max(initial=0)) + 1), np.inf)
     np.minimum.at(low, lines.column, lines.low)
     np.minimum.at(high, lines.column, -lines.high)
-    allowed = TOLERANCE * (-high - low)[lines.column]  # of the range of the column
+    allowed = (-TOLERANCE * high - TOLERANCE * low)[lines.column]  # of the range of the column, which may overflow
     return replace(
         lines,
         slope=_single(lines.slope, _relative(lines.slope)),
