@@ -98,6 +98,14 @@ def test_columns_aligned_by_blanks(tmp_path: Path) -> None:
         read = read_table_with_notes(written(tmp_path, text))
         assert read.frame.columns == ["a", "b", "y"] and read.frame.rows() == ROWS
         assert any("are taken to be separated by blanks" in note for note in read.notes)
+    # as many commas in every line as columns of decimal commas
+    decimals = written(tmp_path, "1,5 yes 2,25\n10,5 no  3,0\n2,5 yes 4,0\n")
+    assert read_table(decimals, header=False, decimal=",").rows() == [
+        (1.5, "yes", 2.25),
+        (10.5, "no", 3.0),
+        (2.5, "yes", 4.0),
+    ]
+    assert read_table(written(tmp_path, 'a,b\n"1,5",2\n"2,5",3\n'), decimal=",").rows() == [(1.5, 2), (2.5, 3)]
     # words are not columns
     assert read_table(written(tmp_path, "full name\nAda Byron\nAlan Turing\n")).columns == ["full name"]
 

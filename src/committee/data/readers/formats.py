@@ -33,6 +33,7 @@ from committee.data.readers.text_layout import (
     detect_separator,
     is_number,
     lines_above_names,
+    may_be_decimal_commas,
 )
 from committee.data.text import quoted
 
@@ -83,7 +84,8 @@ class SeparatedText:
             return text
         rows = [line for line in lines[n_above:] if not text.is_comment(line)]
         found = detect_separator(rows, usual)
-        if cells_per_line(rows, found) < 2 and are_aligned(rows, usual):
+        decimals = found == form.decimal == "," and may_be_decimal_commas(rows[header:])
+        if (decimals or cells_per_line(rows, found) < 2) and are_aligned(rows, usual):
             return replace(text, separator="\t", recognised=True, aligned=True)
         return replace(text, separator=found, recognised=found != usual)
 

@@ -21,13 +21,17 @@ def detect_separator(lines: Sequence[str], usual: str) -> str:
     and another separator fits most lines.
     """
     marks = candidate_separators(usual)
-    # all commas below the names may be decimal ones
-    if not any(re.search(r"(?<!\d),|,(?!\d)", line) for line in lines[1:] or lines):
+    if may_be_decimal_commas(lines[1:] or lines):
         others = tuple(mark for mark in marks if mark != "," and 2 * _most_alike(lines, mark)[0] > len(lines))
         marks = others or marks
     cells = {mark: cells_per_line(lines, mark) for mark in marks}
     best = max(cells, key=lambda mark: cells[mark])  # the usual one is the first of equals
     return best if cells[best] > 1 else max(marks, key=lambda mark: _most_alike(lines, mark))
+
+
+def may_be_decimal_commas(lines: Sequence[str]) -> bool:
+    """Return whether all commas of lines stand between digits."""
+    return not any(re.search(r"(?<!\d),|,(?!\d)", line) for line in lines)
 
 
 def _most_alike(lines: Sequence[str], mark: str) -> tuple[int, bool, int]:
