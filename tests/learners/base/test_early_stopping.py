@@ -44,7 +44,7 @@ from committee.learners.base.early_stopping import EarlyStopping, StagedLoss
 from committee.learners.base.held_out_groups import GroupedUnits
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.base.predictors import BaseRegressor
-from committee.learners.gradient.validation import PartedRows
+from committee.learners.gradient.target import PartedRows
 from committee.vote.links.mean import Identity
 from committee.voters.forest import Forest
 from tests.crafted_files import craft, refused, tell

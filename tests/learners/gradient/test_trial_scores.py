@@ -7,7 +7,7 @@ from sklearn.metrics import get_scorer
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.learners.gradient import trials
-from committee.learners.gradient.trial_scores import TrialScore
+from committee.learners.gradient.trials import TrialScore
 from tests.subjects import assert_same_bits, noisy_scores, numbers
 
 FEW = {"min_samples_leaf": 4, "random_state": 0, "n_estimators": 20}

@@ -15,7 +15,7 @@ from committee.learners.bagging.random_forest import ForestEstimator, RandomFore
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.blend.members import Candidate
 from committee.learners.gradient.gradient_boosting import GradientBoosting, GradientBoostingRegressor
-from committee.learners.gradient.growth import leaves_by_rows
+from committee.learners.gradient.trials import leaves_by_rows
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 
 TRIALS, TRIALS_OF_TREES = 1.35, 1.6

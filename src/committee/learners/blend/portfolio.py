@@ -27,8 +27,7 @@ from committee.learners.gradient.gradient_boosting import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
-from committee.learners.gradient.growth import most_leaves
-from committee.learners.gradient.trials import FEWEST_ROUNDS, MOST_ROUNDS
+from committee.learners.gradient.trials import FEWEST_ROUNDS, MOST_ROUNDS, most_leaves
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 from committee.objectives.losses import Loss, Squared
 

@@ -39,7 +39,7 @@ from committee.learners.conformal.out_of_sample import (
     has_out_of_bag_rows,
     predictions_of,
 )
-from committee.learners.gradient.offset_predictions import OffsetClassifier, OffsetRegressor
+from committee.learners.gradient.target import OffsetClassifier, OffsetRegressor
 
 LabelScore: TypeAlias = Literal["lac", "aps"]
 

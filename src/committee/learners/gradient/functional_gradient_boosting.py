@@ -19,9 +19,8 @@ from committee.learners.base.row_sampling import RowUnits
 from committee.learners.base.user_voter import voter_template, weight_argument
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.line_search import LineSearch
-from committee.learners.gradient.offset_predictions import OffsetClassifier, OffsetRegressor
 from committee.learners.gradient.rounds import Draws
-from committee.learners.gradient.target import LossBoosting, Target
+from committee.learners.gradient.target import LossBoosting, OffsetClassifier, OffsetRegressor, Target
 from committee.learners.pools.pool import Clones
 from committee.learners.trees.tree import TreeRegressor
 from committee.objectives.losses import Loss, LossChoice, classification_loss, regression_loss

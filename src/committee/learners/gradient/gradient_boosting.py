@@ -36,10 +36,16 @@ from committee.learners.base.warm_start import WarmStart
 from committee.learners.gradient import constraints
 from committee.learners.gradient.gradient_fit import GradientFit
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit
-from committee.learners.gradient.offset_predictions import OffsetClassifier, OffsetRegressor
 from committee.learners.gradient.refit import LeafRefitting
-from committee.learners.gradient.rounds import GradientRun
-from committee.learners.gradient.target import LossBoosting, Target, refits
+from committee.learners.gradient.rounds import GradientRun, binned_loss
+from committee.learners.gradient.target import (
+    LossBoosting,
+    OffsetClassifier,
+    OffsetRegressor,
+    PartedRows,
+    Target,
+    refits,
+)
 from committee.learners.gradient.trials import (
     CLASSES,
     FEATURES_OF_NODE,
@@ -50,7 +56,6 @@ from committee.learners.gradient.trials import (
     check_chosen,
     table_of_trials,
 )
-from committee.learners.gradient.validation import PartedRows, binned_loss
 from committee.objectives.losses import (
     Derivatives,
     Loss,

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from committee import _core
+from committee.data.column_parameters import check_draws, feature_weights
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.learners.base.row_sampling import RowUnits
-from committee.learners.gradient.growth import drawn_feature_weights, gradient_grower
+from committee.learners.gradient import constraints
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory, ScoredRows
 from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
-from committee.learners.gradient.target import Target, scores_after
-from committee.learners.gradient.trial_scores import TrialScore
+from committee.learners.gradient.target import PartedRows, Target, scores_after
 from committee.learners.gradient.trials import (
     FEWEST_ROUNDS,
     MOST_ROUNDS,
@@ -20,11 +24,11 @@ from committee.learners.gradient.trials import (
     Pace,
     RoundSettings,
     TrialResult,
+    TrialScore,
     one_row_in,
     results_of_trials,
     rows_of_trials,
 )
-from committee.learners.gradient.validation import PartedRows
 from committee.objectives.losses import Derivatives
 from committee.objectives.losses.base import PlainGradient
 
@@ -72,7 +76,10 @@ class GradientFit:
         self.binned = rows.binned(learner.table_, learner.max_bins, self.n_threads)
         self.units = None if self.parted is None else self.parted.units
         self.of_tree, self.settings = RoundSettings.of(learner, rows, self.earlier)
-        self.weights = drawn_feature_weights(learner, self.of_tree, self.settings.max_features)
+        self.weights: NDArray[np.uint32] | None = None
+        if learner.feature_weights is not None:
+            self.weights = feature_weights(learner.feature_weights, learner.table_)
+            check_draws(self.weights, self.of_tree, self.settings.max_features)
 
     def _drawn_thresholds(self) -> float:
         share: float | str = self.learner.extra_trees
@@ -137,8 +144,7 @@ class GradientFit:
         learner, rows, whole, binned, threads = self.learner, self.rows, self.target, self.binned, self.n_threads
         if self.units is None and settings.subsample < 1.0:
             self.units = RowUnits.of(rows, self.seed, threads)
-        drawn = settings.max_features, self.weights, self.extra_trees
-        grower = gradient_grower(learner, binned, self.n_scores, self.monotone, drawn, settings.max_leaf_nodes, threads)
+        grower = self._grower(settings)
         if self.earlier is None:
             trained = whole if parted is None else parted.training_target(self.loss)
             intercept = trained.best_constant(self.n_scores)
@@ -173,4 +179,35 @@ class GradientFit:
         return GradientRun(
             *(target, scored, binned.bins, learner._n_classes or self.n_scores, intercept, self.earlier),
             *(learner._shared_tree, draws, rate, search),
+        )
+
+    def _grower(self, settings: RoundSettings) -> _core.GradientGrower:
+        learner, binned = self.learner, self.binned
+        more: dict[str, Any] = {} if learner.max_delta_step is None else {"max_weight": float(learner.max_delta_step)}
+        more |= {} if self.weights is None else {"feature_weights": self.weights}
+        limits = constraints.Interactions()
+        if learner.interaction_constraints is not None:
+            limits = constraints.interactions(learner.interaction_constraints, learner.table_)
+        return _core.GradientGrower(
+            None if isinstance(binned.codes, ShardedCodes) else binned.codes,
+            binned.bins.n_bins,
+            binned.bins.categorical,
+            n_outputs=self.n_scores if learner._shared_tree else 1,
+            max_depth=learner.max_depth or 0,
+            max_leaf_nodes=settings.max_leaf_nodes,
+            min_samples_leaf=learner.min_samples_leaf,
+            min_hessian_leaf=learner.min_hessian_leaf,
+            leaf_l0=learner.leaf_l0,
+            leaf_l1=learner.leaf_l1,
+            leaf_l2=learner.leaf_l2,
+            l0_per_leaf=learner.l0_counts == "leaves",
+            min_gain=0.0,
+            max_features=settings.max_features,
+            growth=learner.growth,
+            monotone=self.monotone,
+            max_interaction=limits.most,
+            interaction_groups=limits.groups,
+            draw_thresholds=self.extra_trees,
+            **more,
+            n_threads=self.n_threads,
         )

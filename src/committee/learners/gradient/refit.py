@@ -94,7 +94,7 @@ class LeafRefit:
         # mixed values and lines of a tree whose rows are in the leaves `leaf`
         assert tree.value is not None
         D = tree.value.shape[1]
-        unit = self._unit(k, D)
+        unit = self.target.unit(k, shared=D > 1)
         sums = node_sums(leaf_terms(gradient, hessian, None), leaf, len(tree.feature))
         new = self.penalty.weight(sums[:, :D], sums[:, D:], -self.largest, self.largest)
         weight = new
@@ -119,12 +119,6 @@ class LeafRefit:
         if self.decay_rate == 0.0:
             kept = kept.of_nodes(~reached[:, 0])
         return value, kept.merged(fresh) if self.decay_rate < 1.0 else old
-
-    def _unit(self, k: int, n_outputs: int) -> F64:
-        scale = self.target.scale
-        if scale is None:
-            return np.ones(1)
-        return scale if n_outputs > 1 else scale[k : k + 1]
 
 
 class LeafRefitting(LossBoosting):

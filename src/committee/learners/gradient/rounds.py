@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64
+from committee.data.rows import Rows, TargetRows
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.fit_record import FitRecord, RecordedGradientGrower, leaf_of_rows
 from committee.learners.base.row_sampling import Mask, RowUnits, upper_bound
@@ -318,9 +320,7 @@ class GradientRun(BoostingRun):
         self.scored.keep(record)
 
     def _unit(self, k: int) -> F64:
-        if self.target.scale is None:
-            return np.ones(1)
-        return self.target.scale if self.n_trees == 1 else self.target.scale[k : k + 1]
+        return self.target.unit(k, shared=self.n_trees == 1)
 
     def _check(self, largest_value: float) -> None:
         if not math.isfinite(largest_value):
@@ -366,6 +366,24 @@ class GradientRun(BoostingRun):
         if lines:
             return LinearLeaves(forest, LeafLines.concatenate(lines), self.n_trees)
         return forest if self.n_trees == 1 else Rounds(forest, self.n_trees)
+
+
+def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -> Callable[[int], float]:
+    """Return a function of the number of rounds for the mean loss of held-out rows, by their bins, without voters.
+
+    The function must be called for each round in turn, from the first on; leaves are constants.
+    """
+    target = Target.of(run.target.loss, held_out, run.target.scale)
+    F = target.first_scores(run.intercept)
+    binned = Binned(run.bins, run.bins.encode(held_out.dense, n_threads))
+
+    def loss_after(t: int) -> float:
+        step = run.steps[t - 1]
+        for k, one in enumerate(run.grown[(t - 1) * run.n_trees : t * run.n_trees]):
+            add_tree(F, leaf_of_rows(binned, one.tree, None), one.value, step, k, n_threads)
+        return target.mean_loss(F)
+
+    return loss_after
 
 
 def _concatenated(earlier: TreeVoters, later: Any) -> TreeVoters:

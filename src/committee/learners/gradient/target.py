@@ -6,6 +6,7 @@ Scores are ``(n,)``, or ``(D, n)`` where each row has D > 1 of them.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -15,13 +16,15 @@ from sklearn.base import _fit_context
 
 from committee import _core
 from committee.data.columns import take_named
+from committee.data.matrices import is_out_of_core
 from committee.data.number_types import F64
 from committee.data.offsets import Offsets, check_scores
 from committee.data.rows import Rows, TargetRows, rounded_scale
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss, ValidationSet
 from committee.learners.base.parameters import fitted, required, with_parameters
-from committee.learners.base.predictors import BaseClassifier
+from committee.learners.base.predictors import BaseClassifier, BaseRegressor
+from committee.learners.base.row_sampling import Mask, RowUnits
 from committee.learners.base.shared_parameters import FIT_PARAMETERS, with_fit_parameters
 from committee.learners.gradient.leaf_values import add_lines
 from committee.objectives.losses import Loss, LossChoice, write_gradients
@@ -161,6 +164,12 @@ class Target:
     def in_units(self, scores: F64) -> F64:
         return scores if self.scale is None else scores / self.scale[:, None]
 
+    def unit(self, k: int, *, shared: bool) -> F64:
+        """Return the unit of score k, or those of all scores of a shared tree; 1 without `scale`."""
+        if self.scale is None:
+            return np.ones(1)
+        return self.scale if shared else self.scale[k : k + 1]
+
     def best_constants(self, F: F64, leaf: NDArray[np.int32], value: F64, bounds: F64, k: int) -> F64:
         """Return leaf values of least loss, by rows of scores F in the leaves `leaf`, for losses with `leaf_constant`.
 
@@ -185,6 +194,41 @@ class Target:
                     best: Any = self.loss.leaf_constant(ordered[rows], w, k + score if self.y.ndim == 1 else 0)
                     new[i, score] = min(max(best, bounds[i, 0]), bounds[i, 1])
         return new
+
+
+@dataclass(frozen=True, eq=False)
+class PartedRows:
+    """A table of which some units of weight are held out.
+
+    The trees of each round sort held-out rows into their leaves too, so that their loss costs nothing more. After early
+    stopping without `warm_start` the leaves are refitted on all rows.
+    """
+
+    rows: Rows | TargetRows
+    units: RowUnits
+    held: Mask
+
+    def training_target(self, loss: Loss) -> Target:
+        return self._target(loss, ~self.held)[1]
+
+    def held_target(self, loss: Loss) -> tuple[NDArray[np.int32], Target]:
+        return self._target(loss, self.held)
+
+    def weighted_target(self, loss: Loss) -> Target:
+        rows, weights = self.units.rows_of(~self.held)
+        if weights is None:
+            weights = np.zeros(len(self.rows))
+            weights[rows] = 1.0
+        return replace(Target.of(loss, self.rows), w=weights)
+
+    def held_rows(self) -> Rows | TargetRows:
+        rows, weights = self.units.rows_of(self.held)
+        taken = self.rows.take(rows)
+        return taken if weights is None else replace(taken, weights=weights[rows])
+
+    def _target(self, loss: Loss, units: Mask) -> tuple[NDArray[np.int32], Target]:
+        rows, weights = self.units.rows_of(units)
+        return rows, Target.of(loss, self.rows).of_rows(rows, None if weights is None else weights[rows])
 
 
 def _scale(loss: Loss, y: NDArray[np.generic], offset: F64 | None, w: F64) -> float:
@@ -339,3 +383,84 @@ class LossBoosting(Boosting):
             "validation_losses_": None if losses is None else losses[:n_rounds],
             "training_objectives_": None if run.search is None else np.array(run.search.objectives[: n_new + 1]),
         }
+
+
+class OffsetClassifier(BaseClassifier):
+    """Classifier whose methods take an `offset`.
+
+    It has shape ``(n,)`` for the score of two classes, else ``(n, n_classes)``; a text names its column.
+    """
+
+    def decision_function(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
+        """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``.
+
+        The `offset` is added to the score. None means 0, even if the model was trained with offsets.
+        """
+        return self._answers(X, "decision_function", offset=offset)
+
+    def predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> NDArray[Any]:
+        """Elected class of every row, ``(n,)``; a tie goes to the first of the tied classes."""
+        return self._answers(X, "predict", offset=offset)
+
+    def predict_proba(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
+        """Class probabilities ``(n, n_classes)``; the largest is the class that `predict` gives."""
+        return self._answers(X, "predict_proba", offset=offset)
+
+    def predict_log_proba(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
+        """Logarithms of `predict_proba` ``(n, n_classes)``; minus infinity where a probability is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, offset=offset))
+
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | str | None = None
+    ) -> float:
+        """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
+        if offset is None:
+            return super().score(X, y, sample_weight)
+        return _score_with_offset(self, X, y, sample_weight, "accuracy_score", offset)
+
+    def staged_decision_function(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
+        """Score after each voter."""
+        return self._staged(X, "staged_decision_function", offset)
+
+    def staged_predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[NDArray[Any]]:
+        """Elected classes after each voter."""
+        return self._staged(X, "staged_predict", offset)
+
+    def staged_predict_proba(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
+        """Class probabilities after each voter."""
+        return self._staged(X, "staged_predict_proba", offset)
+
+
+class OffsetRegressor(BaseRegressor):
+    """Regressor whose methods take an `offset`: ``(n,)``, or ``(n, D)`` of D scores; a text names its column."""
+
+    def predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
+        """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D of them.
+
+        The offset is added to the score, before the link: with a log link the logarithm of an exposure multiplies the
+        prediction by the exposure. None means 0, even if the model was trained with offsets.
+        """
+        return self._answers(X, "predict", offset=offset)
+
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | str | None = None
+    ) -> float:
+        """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
+        if offset is None:
+            return super().score(X, y, sample_weight)
+        return _score_with_offset(self, X, y, sample_weight, "r2_score", offset)
+
+    def staged_predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
+        """Predictions after each voter."""
+        return self._staged(X, "staged_predict", offset)
+
+
+def _score_with_offset(learner: Any, X: Any, y: Any, sample_weight: Any, metric: str, offset: ArrayLike | str) -> float:
+    if is_out_of_core(X):
+        score: float = learner._score_of_pieces(X, y, sample_weight, metric, offset)
+        return score
+    from sklearn import metrics
+
+    X, y, sample_weight, offset = learner._named_for_score(X, y, sample_weight=sample_weight, offset=offset)
+    return float(getattr(metrics, metric)(y, learner.predict(X, offset=offset), sample_weight=sample_weight))

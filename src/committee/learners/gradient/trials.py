@@ -11,12 +11,10 @@ import numpy as np
 
 from committee.data.number_types import F64, is_number, is_whole
 from committee.data.rows import Rows, TargetRows
-from committee.learners.base.early_stopping import EarlyStopping
+from committee.learners.base.early_stopping import EarlyStopping, HeldOutScore, HeldOutVotes
 from committee.learners.base.row_sampling import RowUnits
-from committee.learners.gradient.growth import DOUBLINGS, leaves_by_rows
 from committee.learners.gradient.rounds import GradientRun
-from committee.learners.gradient.trial_scores import TrialScore
-from committee.learners.gradient.validation import PartedRows
+from committee.learners.gradient.target import PartedRows
 from committee.voters.growing import features_per_tree_and_node
 
 TRIAL_RATE, PATIENCE = 0.4, 10
@@ -42,6 +40,23 @@ SHARE_OF_LOSS = 0.02
 """Share by which the loss must be lower without draws, as they harm few large steps more than many small ones."""
 FEW_ROWS = 500  # fewer have no trials of more leaves
 ROWS_OF_ROUND, FEATURES_OF_NODE = 0.7, 0.5  # shares that "auto" draws
+DOUBLINGS = 2
+"""How often trials may replace a number of leaves by twice as many and one."""
+LEAVES_BY_ROWS = ((50_000, 63), (10_000, 31), (0, 15))
+"""Least number of rows and number of leaves of a tree, measured in docs/defaults.md."""
+N_BLOCKS = 10
+"""Blocks of held-out rows that a jackknife leaves out in turn."""
+TIE = 1e-9
+"""Weight of the loss beside the score, both in units of those before the first round."""
+
+
+def leaves_by_rows(n: float) -> int:
+    return next(leaves for rows, leaves in LEAVES_BY_ROWS if n >= rows)
+
+
+def most_leaves(n: float) -> int:
+    """Return the number of leaves after all doublings of trials."""
+    return (leaves_by_rows(n) + 1 << DOUBLINGS) - 1
 
 
 @dataclass(frozen=True)
@@ -144,6 +159,56 @@ class Pace:
 
 
 CLASSES, NUMBERS = Pace(1.2, 0.1), Pace(1.8, 0.06)
+
+
+class TrialScore:
+    """Minus the score of the held-out rows of a run, by the first scorer of `scoring`; `classes` as in `HeldOutScore`.
+
+    `keep` stores the rows' scores after the present round, from which `pseudo_values` follow.
+    """
+
+    def __init__(self, scoring: Any, parted: PartedRows, run: GradientRun, classes: Any) -> None:
+        several = isinstance(scoring, list | tuple) and bool(scoring)
+        self._scoring, self._classes, self._run = scoring[0] if several else scoring, classes, run
+        self._places, self._target = parted.held_target(run.target.loss)
+        self.rows = parted.held_rows()
+        self._unit: float | None = None
+        self._score = self._score_of(self.rows, lambda: np.atleast_2d(run.scored.scores(self._places)).T)
+
+    def _score_of(self, rows: Any, scores: Any) -> HeldOutScore:
+        run = self._run
+        votes = HeldOutVotes(
+            lambda t: scores(), lambda t: float(np.abs(run.weights(0, t)).sum()) + 1.0, run.target.loss.link
+        )
+        return HeldOutScore(self._scoring, rows, votes, self._classes)
+
+    def __call__(self) -> float:
+        """Return minus the score after the present round, plus a billionth for the loss, which decides ties."""
+        value, loss = self._score(self._run.n_rounds), self._target.mean_loss(self._run.scored.scores(self._places))
+        if self._unit is None:
+            self._unit = TIE * abs(value) / loss if loss > 0.0 else 0.0
+        return value + self._unit * loss
+
+    def keep(self) -> None:
+        self._kept = np.atleast_2d(self._run.scored.scores(self._places)).T.copy()
+
+    def pseudo_values(self, whole: float) -> F64:
+        """Jackknife pseudo-values of the value `whole` that was kept, one for each block of rows, ``(B,)``.
+
+        With B blocks and the value v_b without block b they are B v - (B - 1) v_b; their mean deviates from v by the
+        jackknife's bias, and has its standard error.
+        """
+        n = len(self.rows)
+        block = np.arange(n) % min(N_BLOCKS, n)
+        n_blocks = int(block.max()) + 1
+        if n_blocks == 1:
+            return np.full(1, whole)
+        values = []
+        for number in range(n_blocks):
+            left = block != number
+            kept = self._kept[left]
+            values.append(self._score_of(self.rows.take(left), lambda kept=kept: kept)(0))
+        return np.asarray(n_blocks * whole - (n_blocks - 1) * np.array(values))
 
 
 def one_row_in(n: float, n_classes: int | None) -> int:
