@@ -3,12 +3,9 @@
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
-from tests.subjects import numbers
+from tests.callbacks import Callback
 
 
 def small(seed: int, n_classes: int = 2) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -37,31 +34,7 @@ def signed_votes(model: Any, X: Any, y: NDArray[Any]) -> NDArray[Any]:
     return signed
 
 
-def assert_short_runs_bound_what_is_left(model: Any, objective: str, lengths: tuple[int, ...]) -> None:
-    """A run cut short warns, and its duality gap is at least the objective that it has left."""
-    X, y = numbers(2, 300)
-    best = getattr(clone(model).fit(X, y), objective)[0]
-    for most in lengths:
-        with pytest.warns(ConvergenceWarning, match=f"n_estimators={most} ended the run.*Raise n_estimators"):
-            short = clone(model).set_params(n_estimators=most).fit(X, y)
-        assert short.committee_.n_voters <= most
-        assert 0 < best - getattr(short, objective)[0] <= short.duality_gap_[0] + 1e-6
-
-
-class Watcher:
-    """A callback that does nothing; its kinds say what they do after a task."""
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        pass
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        pass
-
-    def on_fit_task_begin(self, estimator: Any, context: Any, *, X: Any = None, y: Any = None) -> None:
-        pass
-
-
-class Diary(Watcher):
+class Diary(Callback):
     """Writes down an attribute after each round; may stop the run."""
 
     def __init__(self, name: str, stop_after: int = 10_000) -> None:

@@ -15,9 +15,9 @@ from sklearn.naive_bayes import GaussianNB
 from committee import LPBoostClassifier
 from committee.voters.forest import Forest
 from tests.examples import examples
-from tests.margin_cases import Diary, assert_short_runs_bound_what_is_left, small
+from tests.margin_cases import Diary, small
 from tests.oracles.margins import primal_program, signed_stump_votes, value_of
-from tests.subjects import everything, numbers, weights
+from tests.subjects import numbers, weights
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -141,13 +141,6 @@ def test_a_row_of_weight_k_is_k_rows_in_any_order(seed):
         )
 
 
-@pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees"])
-def test_gaps_and_categories_are_learned_from(dictionary):
-    table, y = everything(missing=True, n=300)
-    frame = pl.DataFrame(table)
-    assert LPBoostClassifier(0.6, dictionary=dictionary).fit(frame, y).score(frame, y) > 0.7
-
-
 def test_subsets_of_categories_tell_several_classes_apart():
     rng = np.random.default_rng(0)
     letters = rng.choice(list("abcdef"), 300)
@@ -173,10 +166,6 @@ def test_callbacks_see_the_margin_rise_and_may_stop_the_run(dictionary):
     assert stopped.duality_gap_[0] >= (0 if dictionary != "stumps" else rounds[-1] - rounds[1] - 1e-9)
 
 
-def test_a_run_that_is_cut_short_says_what_is_left():
-    assert_short_runs_bound_what_is_left(LPBoostClassifier(0.3), "soft_margin_", (1, 7, 25))
-
-
 def test_a_margin_that_cannot_be_above_zero_is_told():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, size=(200, 2)).astype(float), rng.integers(0, 2, 200)
@@ -195,12 +184,3 @@ def test_a_classifier_of_several_classes_speaks_to_one_score():
     model = LPBoostClassifier(0.6, dictionary=GaussianNB()).fit(X, y)
     assert model.committee_.votes(X).shape == (200, model.committee_.n_voters, 3)
     assert model.score(X, y) > 0.6
-
-
-def test_categories_that_all_lean_to_one_side_are_told_apart():
-    rng = np.random.default_rng(0)
-    column = rng.choice(list("abc"), 120)
-    y = rng.random(120) < np.where(column == "a", 0.4, 0.1)
-    frame = pl.DataFrame({"column": column})
-    model = LPBoostClassifier(0.5, dictionary="all_stumps").fit(frame, y)
-    assert model.committee_.n_voters >= 1

@@ -1,4 +1,4 @@
-"""Arc-gv: every round by its equation, and the least margin on its way to the largest there is."""
+"""Arc-gv, DOOM II and MDBoost: rounds by their equations, optimality conditions, and what all of them promise."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -15,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from committee import AdaBoostClassifier, ArcGVClassifier, DOOMBoostClassifier, LPBoostClassifier, MDBoostClassifier
 from committee.objectives.programs.simplex_quadratic import simplex_minimum
 from tests.examples import examples
-from tests.margin_cases import Diary, assert_short_runs_bound_what_is_left, signed_votes, small, without_noise
+from tests.margin_cases import Diary, signed_votes, small, without_noise
 from tests.oracles.margins import (
     all_signed_stumps,
     arc_gv_round,
@@ -110,6 +112,9 @@ def test_a_perfect_voter_is_the_whole_vote():
         assert model.committee_.n_voters == 1 and model.score(X, y) == 1.0
         assert model.estimator_weights_.tolist() == [[np.inf]]
         assert model.edges_[0, 0] == pytest.approx(1.0) and model.minimum_margins_.tolist() == [[1.0]]
+    model = MDBoostClassifier().fit(X, y)
+    assert model.committee_.n_voters == 1
+    assert_allclose([model.mean_margin_[0], model.margin_variance_[0]], [1.0, 0.0], atol=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -135,37 +140,32 @@ def test_no_voter_better_than_chance_is_told(learner):
     assert (model.committee_.n_voters == 1) == (learner is not MDBoostClassifier)  # a mean of 0 may vary less
 
 
-@pytest.mark.parametrize("learner", ALL)
-@pytest.mark.parametrize("params", [{}, {"max_depth": 2}, {"max_leaf_nodes": 4, "max_depth": None}])
-def test_gaps_and_categories_are_learned_from(learner, params):
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(
+            kind(n_estimators=500 if kind is MDBoostClassifier else 30, max_bins=16, **params)
+            for kind in ALL
+            for params in ({}, {"max_depth": 2}, {"max_leaf_nodes": 4, "max_depth": None})
+        ),
+        *(LPBoostClassifier(0.6, dictionary=dictionary) for dictionary in ("stumps", "all_stumps", "trees")),
+    ],
+    ids=str,
+)
+def test_gaps_and_categories_are_learned_from(model):
     table, y = everything(missing=True, n=300)
-    n_estimators = 500 if learner is MDBoostClassifier else 30
-    model = learner(n_estimators=n_estimators, max_bins=16, **params).fit(pd.DataFrame(table), y)
-    assert model.score(pd.DataFrame(table), y) > 0.7
+    assert model.fit(pd.DataFrame(table), y).score(pd.DataFrame(table), y) > 0.7
 
 
-@pytest.mark.parametrize("learner", ALL)
-def test_categories_alone_are_enough(learner):
-    frame = pd.DataFrame({"letter": np.random.default_rng(0).choice(list("abc"), 90)})
-    y = (np.arange(90) % 9 == 0).astype(int)  # fewer than half of each letter
-    y[frame["letter"] == "c"] = 0
-    model = learner(n_estimators=5).fit(frame, y)
-    assert model.predict(frame).shape == (90,)
-
-
-@pytest.mark.parametrize("learner", ALL)
-def test_early_stopping_keeps_the_voters_up_to_the_best_round(learner):
-    X, y = numbers(3, 600)
-    for y_ in (y, y > 0):
-        model = learner(early_stopping=True, n_iter_no_change=5, random_state=0, max_depth=2)
-        model.fit(X[:400], y_[:400], X_val=X[400:], y_val=y_[400:])
-        errors = model.validation_errors_
-        assert errors[-1] == errors.min() and (errors[:-1] > errors[-1]).all()
-        assert_allclose(1 - model.score(X[400:], y_[400:]), errors[-1])
-    drawn = learner(n_estimators=40, early_stopping=True, random_state=0).fit(X, y)
-    assert drawn.validation_errors_.min() < 0.5
-    whole = learner(max_leaf_nodes=3).fit(X, y)
-    assert whole.validation_errors_ is None
+@pytest.mark.parametrize(
+    "model", [*(kind(n_estimators=5) for kind in ALL), LPBoostClassifier(0.5, dictionary="all_stumps")], ids=str
+)
+def test_categories_that_all_lean_to_one_side_are_told_apart(model):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"letter": rng.choice(list("abc"), 120)})
+    y = rng.random(120) < np.where(frame["letter"] == "a", 0.4, 0.1)
+    assert model.fit(frame, y).committee_.n_voters >= 1
+    assert model.predict(frame).shape == (120,)
 
 
 @pytest.mark.parametrize(
@@ -354,15 +354,19 @@ def test_rows_far_above_the_mean_weigh_less_than_nothing():
         assert_allclose(edges, edges[0], atol=1e-8)
 
 
-def test_a_run_that_is_cut_short_says_what_is_left():
-    assert_short_runs_bound_what_is_left(MDBoostClassifier(30.0), "objective_", (1, 7, 30))
-
-
-def test_a_perfect_voter_is_the_whole_committee():
-    X = np.arange(10.0)[:, None]
-    model = MDBoostClassifier().fit(X, X[:, 0] > 4)
-    assert model.committee_.n_voters == 1
-    assert_allclose([model.mean_margin_[0], model.margin_variance_[0]], [1.0, 0.0], atol=1e-15)
+@pytest.mark.parametrize(
+    ("model", "objective", "lengths"),
+    [(MDBoostClassifier(30.0), "objective_", (1, 7, 30)), (LPBoostClassifier(0.3), "soft_margin_", (1, 7, 25))],
+    ids=str,
+)
+def test_a_run_that_is_cut_short_says_what_is_left(model, objective, lengths):
+    X, y = numbers(2, 300)
+    best = getattr(clone(model).fit(X, y), objective)[0]
+    for most in lengths:
+        with pytest.warns(ConvergenceWarning, match=f"n_estimators={most} ended the run.*Raise n_estimators"):
+            short = clone(model).set_params(n_estimators=most).fit(X, y)
+        assert short.committee_.n_voters <= most
+        assert 0 < best - getattr(short, objective)[0] <= short.duality_gap_[0] + 1e-6
 
 
 @settings(max_examples=examples(2, 10))
