@@ -18,7 +18,7 @@ from committee.cli.row_columns import RowColumns, take_row_columns
 from committee.cli.terminal import note, print_notes
 from committee.data.labels import all_integers
 from committee.data.readers.learned_columns import LearnedColumns
-from committee.data.readers.targets import drop_unlabelled
+from committee.data.readers.tables import drop_unlabelled, split_target
 from committee.data.text import pluralize, quoted
 
 
@@ -51,8 +51,6 @@ def read_labelled_rows(
     The column `exposure` becomes an offset, and `weight` holds row weights. `target` is by default the target of the
     model's training, or else the only column that the model does not use.
     """
-    from committee.data.readers.tables import split_target
-
     used = set(LearnedColumns.of_model(learner).used)
     if target in used:
         raise ValueError(f"target {target!r} is a column that the model uses; name the column that it predicts")

@@ -32,8 +32,7 @@ from committee.data.out_of_core.training_pass import TargetCollector
 from committee.data.readers.cell_forms import PLAIN, WHOLE
 from committee.data.readers.cells import blanks_note, missing_marks_note
 from committee.data.readers.features import learned_features, select_features
-from committee.data.readers.tables import split_target
-from committee.data.readers.targets import case_notes, unlabelled_note
+from committee.data.readers.tables import case_notes, split_target, unlabelled_note
 from committee.data.text import pluralize, suggest_names
 
 SHOWN_ROWS = 10_000

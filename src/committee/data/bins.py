@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,7 @@ from committee import _core
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.out_of_core.table_summary import MAX_SAMPLE, concatenate_edges
-
-if TYPE_CHECKING:
-    from committee.data.table_schema import TableSchema
-
+from committee.data.table_schema import TableSchema
 
 LEAST_AUTO_BINS, MOST_AUTO_BINS = 40, 255
 

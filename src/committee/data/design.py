@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64, check_array, check_finite, check_range, checked_length
-
-if TYPE_CHECKING:
-    from committee.data.table_schema import TableSchema
-
+from committee.data.table_schema import TableSchema
 
 MAX_NUMBER = 1e150  # largest number in a linear score: its square must be finite
 

@@ -81,7 +81,9 @@ def read_object_seconds(cells: pd.Series[Any], kind: str) -> Seconds | None:
 
     present = cells.dropna()
     form = DATETIME_FORMAT
-    if kind in ("datetime", "datetime64", "date") or (kind == "mixed" and _all_moments(present)):
+    if kind in ("datetime", "datetime64", "date") or (
+        kind == "mixed" and all(kind_of_moment(cell) == "date" for cell in present)
+    ):
         zoned = any(getattr(cell, "tzinfo", None) is not None for cell in present)
         form = ZONED_FORMAT if zoned else DATETIME_FORMAT
         try:
@@ -134,10 +136,6 @@ def intervals_as_text(series: nw.Series[Any]) -> nw.Series[Any]:
     import narwhals as nw
 
     return nw.from_native(native.cat.rename_categories([str(each) for each in categories]), series_only=True)
-
-
-def _all_moments(cells: pd.Series[Any]) -> bool:
-    return all(kind_of_moment(cell) == "date" for cell in cells)
 
 
 def _naive(cell: Any) -> Any:

@@ -7,25 +7,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import fsum, isfinite, log2
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from committee.data.bins import Binned, most_bins
+from committee.data.categories import CategoryValues
+from committee.data.design import Design
 from committee.data.labels import CodedText, Labels, encode_classes
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Mask
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, replace_columns
 from committee.data.table_schema import TableSchema
+from committee.data.target_statistics import (
+    ClassTarget,
+    HighCardinality,
+    NumberTarget,
+    SeveralTargets,
+    target_statistics,
+)
 from committee.data.user_warnings import warn_user
-
-if TYPE_CHECKING:
-    from committee.data.categories import CategoryValues
-    from committee.data.design import Design
-    from committee.data.target_statistics import ClassTarget, HighCardinality, NumberTarget
-
 
 MAX_SQUARES = 1e306  # limit of the squared sum of weighted targets, and of the sum of their weighted squares
 
@@ -114,8 +117,6 @@ class WeightedRows:
         """Replace high-cardinality categories by target statistics of these rows; return rows and schema."""
         if self.levels is None:
             return self, table
-        from committee.data.target_statistics import target_statistics
-
         numbers, values = target_statistics(self.levels, self.response or self.statistic, self.weights)
         return self._with_columns(numbers), table.with_values(values)
 
@@ -179,8 +180,6 @@ class Rows(WeightedRows):
 
     @property
     def statistic(self) -> ClassTarget:
-        from committee.data.target_statistics import ClassTarget
-
         return ClassTarget(self.labels, max(2, int(self.labels.max()) + 1))
 
 
@@ -204,8 +203,6 @@ class TargetRows(WeightedRows):
 
     @property
     def statistic(self) -> NumberTarget:
-        from committee.data.target_statistics import NumberTarget, SeveralTargets
-
         return NumberTarget(self.target) if self.target.ndim == 1 else SeveralTargets(self.comparable)
 
     @property

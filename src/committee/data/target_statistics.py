@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import fsum, sqrt
-from typing import TYPE_CHECKING, Self
+from typing import Self
 from zlib import crc32
 
 import numpy as np
@@ -21,10 +21,7 @@ from committee.data.number_types import F64
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.parallel import one_blas_thread
 from committee.data.row_digests import cell_sums
-
-if TYPE_CHECKING:
-    from committee.data.table_schema import TableSchema
-
+from committee.data.table_schema import TableSchema
 
 N_FOLDS = 5
 

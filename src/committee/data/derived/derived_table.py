@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
@@ -236,7 +236,8 @@ def learn_table(
         one: Derived | None = None
         own = chosen is not None and bool(chosen[j])
         if derived not in (None, "text") and _holds_dates(given, j):
-            one = _date_columns(j, Column.read(series, given.column(j)).numbers()[nonzero_weights(weights)])
+            parts = varying_parts(Column.read(series, given.column(j)).numbers()[nonzero_weights(weights)])
+            one = DateColumns(j, parts) if parts else None
         elif derived not in (None, "dates") and len(categories[j] or ()) >= FEWEST_TEXTS and not own:
             column = Column.read(series, given.column(j))
             if column.kind == "text" and not column.declared:
@@ -274,23 +275,15 @@ def identifier_reason(column: Column, weights: F64) -> str | None:
     return whole_number_reason(column.name, cells[rows]) if cells.dtype.kind in "iu" else None
 
 
-def _date_columns(j: int, seconds: F64) -> DateColumns | None:
-    parts = varying_parts(seconds)
-    return DateColumns(j, parts) if parts else None
-
-
 def _text_columns(j: int, texts: Sequence[str | None], weights: F64) -> tuple[TextColumns | None, bool]:
     """Return the components of a column, None if it has none, and whether the column also remains categorical."""
     at = [row for row in np.flatnonzero(nonzero_weights(weights)).tolist() if texts[row] is not None]
     distinct = {str(texts[row]) for row in at}
     terms = TextTerms.learn(distinct) if len(distinct) >= FEWEST_TEXTS else None
-    if terms is None or not _have_letters(distinct) or terms.resemblance(distinct) < LEAST_RESEMBLANCE:
+    few_letters = 2 * sum(any(map(str.isalpha, text)) for text in distinct) <= len(distinct)
+    if terms is None or few_letters or terms.resemblance(distinct) < LEAST_RESEMBLANCE:
         return None, True
     return TextColumns(j, terms), bool(2 * len(distinct) <= weights[at].sum())
-
-
-def _have_letters(texts: Collection[str]) -> bool:
-    return 2 * sum(any(map(str.isalpha, text)) for text in texts) > len(texts)
 
 
 def _added(numbers: F64, places: Sequence[int], n: int, axis: int) -> F64:

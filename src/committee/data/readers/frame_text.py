@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from committee.data.categories import Category
 from committee.data.dates import infer_time_format
 from committee.data.readers.cells import (
     COMMON_MARKS,
@@ -16,9 +17,6 @@ from committee.data.readers.cells import (
     parse_plain_numbers,
 )
 from committee.data.text import quoted
-
-if TYPE_CHECKING:
-    from committee.data.categories import Category
 
 MOST_CODES = 16
 """Whole numbers as text are codes of categories up to this many different ones."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,21 +22,25 @@ from committee.data.readers.cells import NUMBER_FORMATS, blanks_note, missing_ma
 from committee.data.readers.features import learned_features
 from committee.data.readers.file_format import FileFormat, KnownColumns
 from committee.data.readers.learned_columns import LearnedColumns
-from committee.data.readers.parameter_words import in_parameters
-from committee.data.readers.polars_frames import polars_frame
 from committee.data.readers.tables import (
     FilePath,
     ReadTable,
+    case_notes,
+    drop_unlabelled,
+    polars_frame,
     read_frame_with_notes,
     read_table_with_notes,
     reject_infinite_cells,
     split_target,
 )
-from committee.data.readers.targets import case_notes, drop_unlabelled
 from committee.data.text import check_names, quoted
 
 if TYPE_CHECKING:
     import polars as pl
+
+_OPTIONS = {"sep": "separator", "skip-lines": "skip_lines", "no-header": "header=False", "strict": "strict=True"}
+_COLUMN = re.compile(r"--(keep|drop|categorical) ('[^']*'|\S+?)(?= learns| takes| makes|,| when)")
+_CHOICE = re.compile(r"--(dates|missing|encoding) (day-first|month-first|iso|inf|cp1252)\b")
 
 
 class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
@@ -412,7 +417,14 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
 
     @staticmethod
     def _worded(text: str) -> str:
-        return in_parameters(text)  # the command line has words of its own
+        """Replace options of the command line in a message by parameters; the command line keeps them."""
+        text = _COLUMN.sub(lambda found: f"{found[1]}={[found[2].strip(chr(39))]!r}", text)
+        text = _CHOICE.sub(lambda found: f"{found[1]}={[found[2]] if found[1] == 'missing' else found[2]!r}", text)
+        return re.sub(
+            r"--(sep|skip-lines|no-header|strict|keep|drop|categorical|dates|missing|encoding|decimal|sheet)\b",
+            lambda found: _OPTIONS.get(found[1], found[1]),
+            text,
+        )
 
     def _tell(self, notes: Sequence[str]) -> None:
         """Receive notes as soon as they are made; the command line prints them."""

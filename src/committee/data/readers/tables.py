@@ -1,8 +1,9 @@
-"""Tables from files of many formats, as polars frames."""
+"""Tables from files of many formats and from data frames, as polars frames; their target columns."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.columns import Column, column_names, is_frame, open_frame, read_columns
+from committee.data.dates import restore_times
 from committee.data.packages import require_package
 from committee.data.readers.cells import (
     COMMA,
     NUMBER_FORMATS,
     are_digit_codes,
+    are_missing,
     format_base,
     have_grouping_points,
     reject_infinity,
@@ -98,6 +102,38 @@ def read_frame_with_notes(
     found, formats = read_typed_text(frame, texts, form, known)
     read = ReadTable(found, formats.forms, formats.notes)
     return _settled(read, "X", wanted, dropped, form, known, rows_needed)
+
+
+def polars_frame(X: Any) -> pl.DataFrame:
+    """Return a frame of pandas, polars or Arrow as one of polars; raise TypeError for anything else."""
+    if not is_frame(X):
+        raise TypeError(f"X is {type(X).__name__}; give the path of a file, or a frame (pandas, polars, Arrow)")
+    import polars as pl
+
+    frame = open_frame(X)
+    names = column_names(frame.columns)
+    if names is None:
+        raise TypeError("the columns of X have no names; name them, as in X.columns = ['age', 'city']")
+    if isinstance(X, pl.DataFrame):
+        return X
+    columns = read_columns(frame, names)
+    times = {column.name: column.form for column in columns if column.form is not None}
+    return restore_times(pl.DataFrame([_polars_column(column) for column in columns]), times)
+
+
+def _polars_column(column: Column) -> pl.Series:
+    import polars as pl
+
+    if (column.kind == "number" and not column.declared) or column.seconds is not None:
+        return pl.Series(column.name, np.asarray(column.numbers()), nan_to_null=True)
+    cells = [None if absent else cell for cell, absent in zip(column.series.to_list(), column.missing(), strict=True)]
+    if column.kind == "boolean":
+        return pl.Series(column.name, cells, pl.Boolean)
+    texts = pl.Series(column.name, [None if cell is None else str(cell) for cell in cells], pl.String)
+    if not column.declared:
+        return texts
+    order = column.order
+    return texts.cast(pl.Categorical if order is None else pl.Enum(list(map(str, order))))
 
 
 def _names(given: Iterable[str]) -> tuple[str, ...]:
@@ -272,6 +308,35 @@ def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArra
     else:
         raise ValueError(f"target {target!r} holds {labels.dtype}; make its labels text, numbers or booleans")
     return frame.drop(target), y
+
+
+def drop_unlabelled(frame: pl.DataFrame, target: str, *, strict: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Leave out rows without a target, with a note; keep them if `strict`, or if the target is missing in all rows."""
+    if strict or target not in frame.columns:
+        return frame, ()
+    missing = are_missing(frame[target])
+    n = int(missing.sum())
+    if n in (0, frame.height):
+        return frame, ()
+    return frame.filter(~missing), (unlabelled_note(target, n, frame.height, int(missing.arg_max() or 0)),)
+
+
+def unlabelled_note(target: str, n_missing: int, n: int, first: int) -> str:
+    rows = "1 row" if n_missing == 1 else f"{n_missing:,} rows"
+    return f"{rows} of {n:,} without target {target!r} left out, the first row {first:,}; --strict refuses them"
+
+
+def case_notes(target: str, y: NDArray[Any]) -> tuple[str, ...]:
+    if y.dtype.kind != "U":
+        return ()
+    same: dict[str, list[str]] = {}
+    for label, count in sorted(Counter(y.tolist()).items()):
+        same.setdefault(label.casefold(), []).append(f"{label!r} ({count:,})")
+    groups = [" and ".join(group) for group in same.values() if len(group) > 1]
+    if not groups:
+        return ()
+    shown = ", ".join(groups[:3]) + (f" and {len(groups) - 3:,} more" if len(groups) > 3 else "")
+    return (f"target {target!r} has classes that differ by case alone: {shown}; write each in one way",)
 
 
 def read_raw_cells(path: Path, names: Sequence[str], form: FileFormat, option: str) -> pl.DataFrame:
