@@ -58,8 +58,11 @@ class LinkedTrees:
     count: NDArray[np.int64]  # (N,): number of training rows, 0 if unknown
     codes: Mapping[int, Index]  # for each categorical node the category codes that go left
 
-    def forest(self, *, n_classes: int, n_categories: NDArray[np.int32]) -> Forest:
-        """Convert to a `Forest`. `n_classes` is 2 for one signed score, 1 for a number or `Rounds`, else D."""
+    def forest(self, *, n_classes: int, n_categories: NDArray[np.int32], inner_values: bool = False) -> Forest:
+        """Convert to a `Forest`, with 0 for the values of inner nodes unless `inner_values`.
+
+        `n_classes` is 2 for one signed score, 1 for a number or `Rounds`, else D.
+        """
         split = self.feature >= 0
         order, position, sizes = breadth_first(self.left, self.right, split, self.root)
         offset = extents(sizes)
@@ -68,8 +71,12 @@ class LinkedTrees:
         numeric[list(self.codes)] = False
         # the right child is the next node, as siblings are neighbours in this order
         left = np.where(split[order], position[self.left[order]] - start, -1)
-        categorical = np.flatnonzero(split[order] & ~numeric[order]).tolist()
-        words = {node: self._words(int(order[node]), n_categories) for node in categorical}
+        words = {}
+        for node in np.flatnonzero(split[order] & ~numeric[order]).tolist():
+            goes_left = np.zeros(int(n_categories[self.feature[order[node]]]), dtype=bool)
+            goes_left[self.codes[int(order[node])]] = True
+            words[node] = pack_category_bits(goes_left)
+        value = self.value.reshape(len(split), -1)
         category_offset, category_bits = join_words(words, len(order))
         return Forest(
             n_features=len(n_categories),
@@ -82,16 +89,11 @@ class LinkedTrees:
             category_offset=category_offset,
             category_bits=category_bits,
             label=None,
-            value=np.where(split[:, None], 0.0, self.value.reshape(len(split), -1))[order],
+            value=(value if inner_values else np.where(split[:, None], 0.0, value))[order],
             gain=np.where(split, self.gain, 0.0)[order],
             weight=self.weight[order],
             count=self.count[order],
         )
-
-    def _words(self, node: int, n_categories: NDArray[np.int32]) -> NDArray[np.uint32]:
-        goes_left = np.zeros(int(n_categories[self.feature[node]]), dtype=bool)
-        goes_left[self.codes[node]] = True
-        return pack_category_bits(goes_left)
 
 
 class NodeLists:

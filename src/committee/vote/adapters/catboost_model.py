@@ -39,7 +39,8 @@ def category_hash(category: str) -> int:
         raise ValueError(f"category {category!r} has {n} bytes; the hash is defined for 1 to 8.")
     if n >= 4:
         first, last = (int.from_bytes(part, "little") for part in (text[:4], text[-4:]))
-        whole = _of_two(n + (first << 3) & _WORD, last)
+        mixed = _shifted(((n + (first << 3) & _WORD) ^ last) * _FACTOR_16 & _WORD)
+        whole = _shifted((last ^ mixed) * _FACTOR_16 & _WORD) * _FACTOR_16
     else:
         mixed = (text[0] + (text[n >> 1] << 8)) * _FACTOR_2 ^ (n + (text[-1] << 2)) * _FACTOR_3
         whole = _shifted(mixed & _WORD) * _FACTOR_2
@@ -59,11 +60,6 @@ def integers_by_hash() -> dict[int, int]:
 
 def _shifted(word: int) -> int:
     return word ^ (word >> 47)
-
-
-def _of_two(low: int, high: int) -> int:
-    mixed = _shifted((low ^ high) * _FACTOR_16 & _WORD)
-    return _shifted((high ^ mixed) * _FACTOR_16 & _WORD) * _FACTOR_16
 
 
 def catboost_model(document: str | bytes) -> tuple[BoostedModel, NDArray[Any] | None]:

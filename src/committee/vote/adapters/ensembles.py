@@ -90,7 +90,17 @@ def parts_of(estimator: Any) -> CommitteeParts | None:
         raise ValueError(
             f"estimator predicts {n_outputs} outputs; a committee votes on one. Fit one ensemble per output."
         )
-    return _member_parts(estimator, adapter(estimator))
+    members: Members = adapter(estimator)
+    # pipelines over text have no number of columns
+    n_features: int | None = getattr(estimator, "n_features_in_", None)
+    shared: dict[str, Any] = {"n_features": n_features, "soft": members.soft, "features": members.features}
+    if n_features is not None and are_trees(members.estimators):
+        forest = forest_of_trees(members.estimators, classes=members.labels, **shared)
+        return CommitteeParts(forest, members.weights, estimator.classes_, members.link, numeric_table(estimator))
+    voters = EstimatorVoters(
+        members.estimators, members.labels, as_array=members.as_array, names=feature_names(estimator), **shared
+    )
+    return CommitteeParts(voters, members.weights, estimator.classes_, members.link)
 
 
 def regression_parts_of(estimator: Any) -> RegressionParts:
@@ -229,19 +239,6 @@ def _kind(estimator: Any, learner: str) -> str:
             f"{other}.from_estimator."
         )
     return found
-
-
-def _member_parts(estimator: Any, members: Members) -> CommitteeParts:
-    # pipelines over text have no number of columns
-    n_features: int | None = getattr(estimator, "n_features_in_", None)
-    shared: dict[str, Any] = {"n_features": n_features, "soft": members.soft, "features": members.features}
-    if n_features is not None and are_trees(members.estimators):
-        forest = forest_of_trees(members.estimators, classes=members.labels, **shared)
-        return CommitteeParts(forest, members.weights, estimator.classes_, members.link, numeric_table(estimator))
-    voters = EstimatorVoters(
-        members.estimators, members.labels, as_array=members.as_array, names=feature_names(estimator), **shared
-    )
-    return CommitteeParts(voters, members.weights, estimator.classes_, members.link)
 
 
 def _forest(estimator: RandomForestClassifier | ExtraTreesClassifier) -> Members:

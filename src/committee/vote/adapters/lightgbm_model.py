@@ -134,7 +134,12 @@ class _ZeroSplitter:
             self.missing_left.append(self._missing_left[node] if split is None else split.missing_left)
             if self._feature[node] >= 0:
                 ways = (_Child(0, None), _Child(1, None)) if split is None else (split.left, split.right)
-                waiting += [self._below(node, known, way, own, side) for side, way in enumerate(ways)]
+                for side, way in enumerate(ways):
+                    if isinstance(way, _Split):
+                        waiting.append((node, known, way, own, side))
+                        continue
+                    now = known if way.known is None else {**known, self._feature[node]: way.known}
+                    waiting.append((self._children[node][way.side], now, None, own, side))
             if len(self.of) - start > self._most:
                 raise ValueError(
                     "estimator has zero_as_missing=True; without it, one tree would have more than "
@@ -150,14 +155,6 @@ class _ZeroSplitter:
                 return node, split
             node = self._children[node][split.side]
         return node, None
-
-    def _below(
-        self, node: int, known: dict[int, int], way: _Split | _Child, own: list[int], side: int
-    ) -> tuple[int, dict[int, int], _Split | None, list[int], int]:
-        if isinstance(way, _Split):
-            return node, known, way, own, side
-        now = known if way.known is None else {**known, self._feature[node]: way.known}
-        return self._children[node][way.side], now, None, own, side
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,18 +184,15 @@ def add_leaf_lines(
         if not len(model.column):
             nodes.value[leaf] = model.constant
             continue
-        centre = _centres(model, nodes.value[leaf] - model.constant, middle, width)
+        slope, centre = model.slope, middle[model.column]
+        pull = slope * np.where(width[model.column] > 0.0, width[model.column], 1.0) ** 2
+        left_over = nodes.value[leaf] - model.constant
+        centre = np.asarray(centre + pull * ((left_over - slope @ centre) / (slope @ pull)))
         of_node[_split_off_missing(nodes, leaf, model.column)] = (model, centre)
     N = len(nodes.feature)
     gain = np.append(trees.gain, np.zeros(N - len(trees.gain)))
     linked = nodes.linked(np.array(nodes.threshold), np.array(nodes.value), gain, trees.codes)
     return linked, _lines(of_node, N)
-
-
-def _centres(model: LeafModel, left_over: float, middle: F64, width: F64) -> F64:
-    slope, centre = model.slope, middle[model.column]
-    pull = slope * np.where(width[model.column] > 0.0, width[model.column], 1.0) ** 2
-    return np.asarray(centre + pull * ((left_over - slope @ centre) / (slope @ pull)))
 
 
 def _lines(of_node: dict[int, tuple[LeafModel, F64]], n_nodes: int) -> LeafLines:
@@ -295,7 +289,8 @@ class _Columns:
         coded = {j: np.array(info.split(":"), np.int64) for j, info in enumerate(infos) if info[0] not in "[n"}
         seen = {j: np.unique(codes[codes >= 0]) for j, codes in coded.items()}  # not "[low:high]" nor "none"
         categories: list[tuple[Category, ...] | None] = [None] * len(infos)
-        declared = _declared_categories(rest)
+        line = next((line for line in rest.splitlines() if line.startswith("pandas_categorical:")), ":null")
+        declared: list[list[Category]] = json.loads(line.partition(":")[2]) or []
         if declared:
             for j, found in zip(_declared_columns(rest, len(declared), seen), declared, strict=True):
                 if j in seen and seen[j].max(initial=-1) >= len(found):
@@ -316,11 +311,6 @@ class _Columns:
     def codes(self, column: int, named: NDArray[np.int64]) -> Index:
         own = self.numbers.get(column, np.arange(self.table.n_categories[column]))
         return np.flatnonzero(np.isin(own, named))
-
-
-def _declared_categories(rest: str) -> list[list[Category]]:
-    line = next((line for line in rest.splitlines() if line.startswith("pandas_categorical:")), ":null")
-    return json.loads(line.partition(":")[2]) or []
 
 
 def _declared_columns(rest: str, n_declared: int, seen: dict[int, Any]) -> list[int]:

@@ -318,9 +318,8 @@ def invert_threshold(column: ColumnMap, limit: F64) -> F64:
     """Largest input whose transform is at most each limit; the least number if there is none."""
     if not column.steps:
         return limit
-    low, high = (
-        np.full(len(limit), _rank(np.array([end]))[0]) for end in (np.finfo(np.float64).min, np.finfo(np.float64).max)
-    )
+    last = int(np.array([np.finfo(np.float64).max]).view(np.int64)[0])  # rank of the largest number
+    low, high = np.full(len(limit), -last), np.full(len(limit), last)
     while (low < high).any():
         # the mean of two ranks, rounded up, without a sum that is too large; of ranks, so that this ends after 64 steps
         middle = (low | high) - ((low ^ high) >> 1)
@@ -331,11 +330,6 @@ def invert_threshold(column: ColumnMap, limit: F64) -> F64:
         fits = number <= limit
         low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
     return _number(low)
-
-
-def _rank(number: F64) -> NDArray[np.int64]:
-    bits = number.view(np.int64)
-    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
 def _number(rank: NDArray[np.int64]) -> F64:

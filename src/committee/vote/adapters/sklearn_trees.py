@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from committee.data.number_types import F64, Index
 from committee.data.table_schema import TableSchema
 from committee.vote.adapters.boosted_model import BoostedModel, LinkedTrees
 from committee.vote.links.mean import Identity, Log, MeanLink
-from committee.voters.flat_trees import breadth_first, extents
+from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
 
 CLASSES = {"log_loss": 1.0, "exponential": 2.0}
@@ -70,26 +71,12 @@ def forest_of_trees(
     else:
         shares = np.concatenate([_shares(member, classes, t) for t, member in enumerate(trees)])
     linked = linked_trees(trees, shares, features)
-    split = linked.feature >= 0
-    order, position, sizes = breadth_first(linked.left, linked.right, split, linked.root)
-    start = np.repeat(linked.root, sizes)
-    label = np.where(split, -1, np.argmax(shares, axis=1))
-    return Forest(
-        n_features=n_features,
-        n_classes=shares.shape[1],
-        offset=extents(sizes),
-        feature=linked.feature[order].astype(np.int32),
-        threshold=linked.threshold[order],
-        left=np.where(split, position[linked.left] - start, -1)[order].astype(np.int32),
-        missing_left=linked.missing_left[order].astype(np.uint8),
-        category_offset=np.zeros(len(order) + 1, dtype=np.int64),
-        category_bits=np.zeros(0, dtype=np.uint32),
-        label=None if soft else label[order].astype(np.int32),
-        value=shares[order] if soft else None,
-        gain=linked.gain[order],
-        weight=linked.weight[order],
-        count=linked.count[order],
-    )
+    no_categories = np.zeros(n_features, dtype=np.int32)
+    forest = linked.forest(n_classes=shares.shape[1], n_categories=no_categories, inner_values=True)
+    if soft:
+        return forest
+    label = np.where(forest.feature >= 0, -1, np.argmax(forest.node_votes, axis=1))
+    return replace(forest, label=label.astype(np.int32), value=None)
 
 
 def linked_trees(trees: Sequence[Any], value: F64, features: Sequence[Index] | None = None) -> LinkedTrees:

@@ -12,8 +12,8 @@ from committee.data.matrices import is_sparse
 from committee.data.number_types import F64
 from committee.data.packages import require_package
 from committee.vote.committee import Committee
-from committee.vote.explain.tree_contributions import tree_contributions
-from committee.vote.links.probability import Link, Logistic, Probit, Share, Softmax
+from committee.vote.explain.tree_contributions import abstains, tree_contributions
+from committee.vote.links.probability import Link, Logistic, Probit, Share
 from committee.vote.links.slopes import mean_slopes
 from committee.vote.members import MemberCommittees
 from committee.voters.committees import BoostedCommittees
@@ -45,14 +45,14 @@ def carried_shares(link: Link, shares: F64, total: float) -> F64:
        Nature Communications 13, 4512.
     """
     if type(link) is Share:
-        return _of_mean(shares, total)
+        return _mean_shares(shares, total)
     base, feature_pieces = shares[:, -1], shares[:, :-1]
     slope = mean_slopes(link, base, feature_pieces.sum(axis=1), total)
     carried = np.einsum("npd,nkd->npk", feature_pieces, slope)
     return np.concatenate([carried, link.probability(base, total)[:, None]], axis=1)
 
 
-def _of_mean(shares: F64, total: float) -> F64:
+def _mean_shares(shares: F64, total: float) -> F64:
     if total <= 0.0:
         of_none = np.zeros((*shares.shape[:2], max(2, shares.shape[2])))
         of_none[:, -1] = 1.0 / of_none.shape[2]
@@ -164,9 +164,7 @@ def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads
     The first term is a tree with numbers in its leaves, whose Shapley values are exact. The bracket goes to the columns
     of the line by `carried_shares`. The last place is the sum for a row whose features are all unknown.
     """
-    record = require_record(voters)
-    link: Link = Probit() if voters.link == "probit" else Logistic(scale=1.0)
-    at_centre = voters.intercept + np.einsum("lkc,lc->lk", voters.coefficient, record.centre)
+    record, link, at_centre = require_record(voters), *soft_scores(voters)
     K, leaf = voters.n_classes, voters.model >= 0
     value = np.zeros((len(leaf), K))
     value[leaf] = link.probability(at_centre[voters.model[leaf]])
@@ -223,8 +221,13 @@ def probability_contributions(committee: Committee, X: Any, *, n_threads: int = 
         shares = np.zeros((len(data), data.shape[1] + 1, 1))
         shares[:, -1] = 1.0
         return shares
-    _refuse_abstentions(committee)
-    return carried_shares(committee.link, _tally_shares(committee, X, n_threads), committee.total_weight)
+    link, forest = committee.link, committee.voters
+    if link.averages and isinstance(forest, Forest) and abstains(forest):
+        raise ValueError(
+            f"some trees abstain, and {link} divides by the weight of the others, which is no sum over trees; take "
+            "contributions to the score."
+        )
+    return carried_shares(link, _tally_shares(committee, X, n_threads), committee.total_weight)
 
 
 def _tally_shares(committee: Committee, X: Any, n_threads: int) -> F64:
@@ -232,7 +235,14 @@ def _tally_shares(committee: Committee, X: Any, n_threads: int) -> F64:
     if isinstance(voters, (Forest, Rounds, LinearLeaves)):
         shares = tree_contributions(committee, X, n_threads=n_threads)
     elif isinstance(voters, MemberCommittees) and not voters.reads_tables:
-        shares = _member_shares(voters, weights, committee.encode(X), n_threads)
+        data = committee.encode(X)
+        shares = np.zeros((len(data), data.shape[1] + 1, voters.n_classes))
+        for number, (weight, one) in enumerate(zip(weights.tolist(), voters.members, strict=True)):
+            assert isinstance(one, Committee)
+            try:
+                shares += weight * probability_contributions(one, data, n_threads=n_threads)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"member {number}: {error}") from error
     elif isinstance(voters, LinearScores):
         shares = contributions(voters, committee.encode(X), weights, n_threads)
     elif isinstance(voters, BoostedCommittees) and are_soft(voters.members):
@@ -245,30 +255,14 @@ def _tally_shares(committee: Committee, X: Any, n_threads: int) -> F64:
     return shares if shares.ndim == 3 else shares[:, :, None]
 
 
-def _member_shares(voters: MemberCommittees, weights: F64, data: F64, n_threads: int) -> F64:
-    total = np.zeros((len(data), data.shape[1] + 1, voters.n_classes))
-    for number, (weight, one) in enumerate(zip(weights.tolist(), voters.members, strict=True)):
-        assert isinstance(one, Committee)
-        try:
-            total += weight * probability_contributions(one, data, n_threads=n_threads)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"member {number}: {error}") from error
-    return total
+def soft_scores(voters: ModelForest) -> tuple[Link, F64]:
+    """Link of soft model trees, and the scores ``(leaves, K)`` of the mean design row of each leaf."""
+    link: Link = Probit() if voters.link == "probit" else Logistic(scale=1.0)
+    return link, voters.intercept + np.einsum("lkc,lc->lk", voters.coefficient, require_record(voters).centre)
 
 
 def are_soft(trees: ModelForest) -> bool:
     return trees.soft and trees.trees_per_voter == 1
-
-
-def _refuse_abstentions(committee: Committee) -> None:
-    voters, link = committee.voters, committee.link
-    if not isinstance(voters, Forest) or voters.label is None or not isinstance(link, (Share, Softmax)):
-        return
-    if (voters.label[voters.feature < 0] < 0).any() and not (isinstance(link, Softmax) and not link.normalized):
-        raise ValueError(
-            f"some trees abstain, and {link} divides by the weight of the others, which is no sum over trees; take "
-            "contributions to the score."
-        )
 
 
 def shap_explanation(learner: Any, X: Any, output: str | None = None, background: Any = None) -> Any:

@@ -65,12 +65,12 @@ def default_output(votes: WeightedVotes) -> Output:
     voters, link = votes.voters, votes.link
     if not isinstance(votes, Committee):
         return "prediction" if isinstance(link, (Identity, Average)) else "score"
-    if not isinstance(voters, Forest) or not isinstance(link, Share) or _abstains(voters):
+    if not isinstance(voters, Forest) or not isinstance(link, Share) or abstains(voters):
         return "score"
     return "probability" if votes.total_weight > 0.0 else "score"
 
 
-def _abstains(forest: Forest) -> bool:
+def abstains(forest: Forest) -> bool:
     return forest.label is not None and bool((forest.label[forest.feature < 0] < 0).any())
 
 
@@ -83,7 +83,7 @@ def _divisor(votes: WeightedVotes, forest: Forest, output: Output) -> float:
         )
     if isinstance(votes, Committee):
         own, kind = "probability", "classifier"
-        adds_up = isinstance(link, Share) and not _abstains(forest) and total > 0.0
+        adds_up = isinstance(link, Share) and not abstains(forest) and total > 0.0
     else:
         own, kind = "prediction", "regressor"
         adds_up = isinstance(link, (Identity, Average))

@@ -14,13 +14,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.data.categories import unpack_category_bits
 from committee.data.number_types import F64, Index
 from committee.vote.committee import Committee
-from committee.vote.explain.contributions import are_soft, contributions, node_weights, require_record
-from committee.vote.links.probability import Link, Logistic, Probit
+from committee.vote.explain.contributions import are_soft, contributions, node_weights, require_record, soft_scores
 from committee.vote.members import MemberCommittees
 from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
@@ -42,13 +40,17 @@ def tree_expectations(votes: Any, column: int, values: F64) -> F64:
     """
     voters = votes.voters
     if isinstance(voters, MemberCommittees):
-        tally = _of_members(votes, column, values)
+        rows = _rows(votes.voters.n_features, column, values)
+        expected = [tree_expectations(one, column, one.encode(rows)[:, column]) for one in voters.members]
+        tally = np.asarray(np.einsum("m,mgk->gk", votes.weights, np.stack(expected)))
     elif isinstance(voters, (Forest, Rounds, LinearLeaves)):
         tally = _of_trees(votes, column, values)
     elif isinstance(voters, BoostedCommittees) and are_soft(voters.members):
         tally = _of_soft_trees(voters.members, voters.tree_weights(votes.weights), column, values)
     elif isinstance(voters, LinearScores):
-        tally = _of_lines(votes, column, values)
+        # missing values add to their own columns only
+        shares = contributions(voters, _rows(voters.n_features, column, values), votes.weights)
+        tally = np.asarray((shares[:, column] + shares[:, -1]).reshape(len(values), -1))
     else:
         raise TypeError(
             "expectations need voters that are native trees, lines or soft model trees; these are "
@@ -84,26 +86,12 @@ def _rows(n_features: int, column: int, values: F64) -> F64:
     return rows
 
 
-def _of_members(votes: Any, column: int, values: F64) -> F64:
-    rows = _rows(votes.voters.n_features, column, values)
-    expected = [tree_expectations(one, column, one.encode(rows)[:, column]) for one in votes.voters.members]
-    return np.asarray(np.einsum("m,mgk->gk", votes.weights, np.stack(expected)))
-
-
-def _of_lines(votes: Any, column: int, values: F64) -> F64:
-    # missing values add to their own columns only
-    shares = contributions(votes.voters, _rows(votes.voters.n_features, column, values), votes.weights)
-    return np.asarray((shares[:, column] + shares[:, -1]).reshape(len(values), -1))
-
-
 def _of_soft_trees(voters: ModelForest, weights: F64, column: int, values: F64) -> F64:
-    record = require_record(voters)
-    link: Link = Probit() if voters.link == "probit" else Logistic(scale=1.0)
+    record, link, score = require_record(voters), *soft_scores(voters)
     D = voters.design.matrix(_rows(voters.n_features, column, values))
     leaf = voters.model >= 0
     at = voters.model[leaf]
     own = np.flatnonzero(voters.design.source == column)
-    score = voters.intercept + np.einsum("lkc,lc->lk", voters.coefficient, record.centre)
     moved = np.einsum("lkc,glc->lgk", voters.coefficient[:, :, own], D[:, None, own] - record.centre[None, :, own])
     reached = _reach(voters.forest, node_weights(voters, record.mass), column, values)[leaf]
     reached *= np.repeat(weights, voters.forest.n_nodes)[leaf, None]
@@ -147,18 +135,14 @@ def _reach(forest: Forest, weight: F64, column: int, values: F64) -> F64:
         below = left[at]
         share = np.repeat((weight[below] / weight[at])[:, None], len(values), axis=1)
         for place in np.flatnonzero(forest.feature[at] == column).tolist():
-            share[place] = _goes_left(forest, int(at[place]), values)
+            node = int(at[place])
+            missing_left, words = bool(forest.missing_left[node]), forest.category_words(node)
+            if len(words):
+                listed, known = np.isin(values, unpack_category_bits(words)), (values >= 0) & (values < 32 * len(words))
+            else:
+                listed, known = values <= forest.threshold[node], np.isfinite(values)
+            share[place] = np.where(known, listed, missing_left)
         reach[below] = reach[at] * share
         reach[below + 1] = reach[at] * (1.0 - share)
         at = np.concatenate([below, below + 1])
     return reach
-
-
-def _goes_left(forest: Forest, node: int, values: F64) -> NDArray[np.bool_]:
-    missing_left, words = bool(forest.missing_left[node]), forest.category_words(node)
-    known = np.isfinite(values)
-    if not len(words):
-        return np.where(known, values <= forest.threshold[node], missing_left)
-    listed = np.isin(values, unpack_category_bits(words))
-    inside = known & (values >= 0) & (values < 32 * len(words))
-    return np.where(inside, listed, missing_left)

@@ -158,14 +158,19 @@ def fold_link(committee: Committee | RegressionCommittee, target: str, alternati
         raise ValueError(ONE_CLASS)
     link, two = committee.link, committee.n_classes == 2
     fixed = trees.always_votes or committee.voters.kind == "score"
-    if not fixed and (isinstance(link, TemperedShare | Share) or (isinstance(link, Softmax) and link.normalized)):
+    if not fixed and link.averages:
         raise TypeError(
             f"leaves abstain, and the {link.name} link divides by the weight of those that do not, which {target} "
             f"cannot; {alternative}."
         )
     if isinstance(link, Share):
         same = trees.n_scores == committee.n_classes and bool((committee.weights == 1.0).all())
-        return _of_shares(trees.two_sided() if two else trees, link, rounded=not same)
+        trees = trees.two_sided() if two else trees
+        if not isinstance(link, TemperedShare):
+            return FoldedTrees(trees, "shares", trees.total, rounded=not same)
+        total = trees.total + trees.n_scores * link.prior
+        ahead = replace(trees, intercept=trees.intercept + link.prior)
+        return FoldedTrees(ahead, "softened", total, link.temperature, rounded=True)
     if type(link) is Logistic and not two:
         return FoldedTrees(trees, "one_vs_rest", constant=link.scale)
     near, trees = ties_near_scores(committee), trees.signed() if two else trees
@@ -185,13 +190,6 @@ def fold_link(committee: Committee | RegressionCommittee, target: str, alternati
 def ties_near_scores(committee: Committee) -> bool:
     """True if a committee's link treats scores that differ by rounding as tied."""
     return committee.voters.kind == "score" and isinstance(committee.link, Truncated | TemperedMargin)
-
-
-def _of_shares(trees: ScoreTrees, link: Share, *, rounded: bool) -> FoldedTrees:
-    if not isinstance(link, TemperedShare):
-        return FoldedTrees(trees, "shares", trees.total, rounded=rounded)
-    ahead = replace(trees, intercept=trees.intercept + link.prior)
-    return FoldedTrees(ahead, "softened", trees.total + trees.n_scores * link.prior, link.temperature, rounded=True)
 
 
 def _of_numbers(committee: RegressionCommittee, trees: ScoreTrees, target: str, alternative: str) -> FoldedTrees:

@@ -32,9 +32,9 @@ class MeanLink(NamedParameters, ABC):
     @abstractmethod
     def _mean(self, F: Numbers, total: float | None) -> Numbers: ...
 
-    @abstractmethod
     def score(self, mean: ArrayLike) -> Numbers:
         """Score for which voters of total weight 1 predict `mean`."""
+        return np.array(mean, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,6 @@ class Identity(MeanLink):
 
     def _mean(self, F: Numbers, total: float | None) -> Numbers:
         return F.copy()
-
-    def score(self, mean: ArrayLike) -> Numbers:
-        return np.array(mean, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -75,9 +72,6 @@ class Average(MeanLink):
             raise ValueError(f"total is {total}; the mean vote needs the voters' weight, which must be above zero.")
         return F / total
 
-    def score(self, mean: ArrayLike) -> Numbers:
-        return np.array(mean, dtype=np.float64)
-
 
 @dataclass(frozen=True)
 class Ordered(MeanLink):
@@ -91,9 +85,6 @@ class Ordered(MeanLink):
 
     def _mean(self, F: Numbers, total: float | None) -> Numbers:
         return np.sort(F, axis=1) if F.ndim == 2 else F.copy()
-
-    def score(self, mean: ArrayLike) -> Numbers:
-        return np.array(mean, dtype=np.float64)
 
 
 MEAN_LINKS: dict[str, type[MeanLink]] = {link.name: link for link in (Identity, Log, Average, Ordered)}
