@@ -36,8 +36,8 @@ ROOT = Path(__file__).resolve().parent.parent
 KNOWN = ROOT / "tests/surviving_mutants.toml"
 LEAST_KILLED = 0.85
 TESTS = {
-    "vote.links.probability": ("tests/vote/links/test_probability.py", "tests/vote/test_committee_files.py"),
-    "vote.links.mean": ("tests/vote/links/test_mean.py",),
+    "vote.links.probability": ("tests/vote/test_links.py", "tests/vote/test_committee_files.py"),
+    "vote.links.mean": ("tests/vote/test_regression.py",),
     "vote.margin_distribution": ("tests/vote/test_margin_distribution.py",),
     "bounds.pac_bayes": ("tests/bounds/test_pac_bayes.py", "tests/bounds/test_bounds.py"),
     "objectives.pac_bayes": ("tests/bounds/test_pac_bayes.py", "tests/objectives/margins/test_tandem.py"),

@@ -16,12 +16,32 @@ from sklearn.tree import DecisionTreeClassifier
 
 from committee.data.table_schema import TableSchema
 from committee.vote.committee import Committee
-from committee.vote.links.probability import Logistic, Share, Softmax
+from committee.vote.links.probability import Logistic, Probit, Share, Softmax
 from committee.voters.estimators import EstimatorVoters
-from tests.cast_votes import casts, committee_of, forest_that_votes, rows
+from tests.cast_votes import casts, committee_of, forest_that_votes, rows, values_of
 from tests.oracles import votes as oracle
 
-links = st.sampled_from([Softmax(), Softmax(1e-3), Logistic(), Logistic(50.0)])
+links = st.sampled_from([Softmax(), Softmax(0.1), Softmax(1e-3), Logistic(), Logistic(50.0), Probit()])
+
+
+@st.composite
+def started(draw: st.DrawFn, kind: str | None = None) -> tuple[Committee, np.ndarray]:
+    """A committee with an intercept, and the votes that it casts on `rows`."""
+    votes, weights, K = draw(casts(kind))
+    D = votes.shape[2] if votes.ndim == 3 else K
+    intercept = draw(st.lists(values_of, min_size=D, max_size=D))
+    return replace(committee_of(votes, weights, K, draw(links)), intercept=intercept), votes
+
+
+@st.composite
+def committees(draw: st.DrawFn) -> Committee:
+    """With or without an intercept."""
+    committee, _ = draw(started())
+    return committee if draw(st.booleans()) else replace(committee, intercept=None)
+
+
+def some_labels(data: st.DataObject, committee: Committee, n: int) -> np.ndarray:
+    return committee.classes[data.draw(st.lists(st.integers(0, committee.n_classes - 1), min_size=n, max_size=n))]
 
 
 @given(casts(), links, st.data())
@@ -29,7 +49,8 @@ def test_against_the_naive_vote(case, link, data):
     votes, weights, K = case
     committee = committee_of(votes, weights, K, link)
     X = rows(len(votes))
-    truth = data.draw(st.lists(st.integers(0, K - 1), min_size=len(votes), max_size=len(votes)))
+    y = some_labels(data, committee, len(votes))
+    truth = committee.class_indices(y)
     D = votes.shape[2] if votes.ndim == 3 else K
     tallies = [oracle.tally(row, weights.tolist(), D) for row in votes.tolist()]
     scores = [oracle.score(F, K) for F in tallies]
@@ -43,7 +64,7 @@ def test_against_the_naive_vote(case, link, data):
     elected = [oracle.elected(row) for row in scores]
     assert_array_equal(committee.predict(X), committee.classes[elected])
     margins = [oracle.margin(s, k, weights.tolist(), spreads) for s, k in zip(scores, truth, strict=True)]
-    m = committee.margins(X, committee.classes[truth])
+    m = committee.margins(X, y)
     assert_allclose(m, margins, rtol=1e-9, atol=1e-12)
     assert (np.abs(m) <= 1).all()
 
@@ -74,35 +95,61 @@ def test_scores_are_votes_times_weights(case):
         assert_allclose(np.einsum("ntk,t->nk", H, weights), F, atol=1e-12 * scale)
 
 
-@given(casts(), st.data())
-def test_right_means_a_positive_margin(case, data):
-    votes, weights, K = case
-    committee = committee_of(votes, weights, K)
-    X = rows(len(votes))
-    truth = data.draw(st.lists(st.integers(0, K - 1), min_size=len(votes), max_size=len(votes)))
-    y = committee.classes[truth]
+@given(started())
+def test_the_score_starts_at_the_intercept(case):
+    committee, votes = case
+    X, K = rows(len(votes)), committee.n_classes
+    plain = replace(committee, intercept=None)
+    tally = plain.voters.tally(X, plain.weights) + committee.intercept
+    scores = [oracle.score(F, K) for F in tally.tolist()]
+    assert_array_equal(committee.decision_function(X).reshape(len(votes), -1), scores)
+    assert_array_equal(committee.predict(X), committee.classes[[oracle.elected(s) for s in scores]])
+    assert_array_equal(committee.predict_proba(X), committee.link.probability(tally))
+    assert_array_equal(committee.votes(X), plain.votes(X))
+
+
+@given(started("score"), st.data())
+def test_in_margins_an_intercept_is_a_voter_of_weight_one(case, data):
+    committee, votes = case
+    n, _, D = votes.shape
+    X, y = rows(n), some_labels(data, committee, n)
+    with_voter = np.concatenate([np.broadcast_to(committee.intercept, (n, 1, D)), votes], axis=1)
+    same = committee_of(with_voter, np.append(1.0, committee.weights), committee.n_classes, committee.link)
+    assert_allclose(committee.margins(X, y), same.margins(X, y), rtol=1e-9, atol=1e-12)
+
+
+def test_margins_with_labels():
+    """Weights 2 and 1 and an intercept of spread 1.5 make 4.5."""
+    committee = committee_of(np.array([[0, 1], [2, 2]], dtype=np.int32), np.array([2.0, 1.0]), 3)
+    committee = replace(committee, intercept=[0.0, 1.5, 0.5])
+    assert_array_equal(committee.decision_function(rows(2)), [[2.0, 2.5, 0.5], [0.0, 1.5, 3.5]])
+    assert_allclose(committee.margins(rows(2), ["a", "c"]), [-0.5 / 4.5, 2.0 / 4.5])
+
+
+@given(committees(), st.data())
+def test_right_means_a_positive_margin(committee, data):
+    X = rows(6)
+    y = some_labels(data, committee, len(X))
     m, right = committee.margins(X, y), committee.predict(X) == y
-    F = committee.decision_function(X).reshape(len(votes), -1)
+    F = committee.decision_function(X).reshape(len(X), -1)
     ordered = np.sort(F, axis=1)
-    tied = ordered[:, 0] == 0 if K == 2 else ordered[:, -1] == ordered[:, -2]
     # a lead far below the total weight has a margin that underflows
-    lead = np.abs(ordered[:, 0]) if K == 2 else ordered[:, -1] - ordered[:, -2]
-    clear = ~tied & (lead > 1e-290)
-    assert_array_equal(right[clear], m[clear] > 0)
-    assert_array_equal(m[tied] <= 0, np.ones(tied.sum(), dtype=bool))
+    lead = np.abs(ordered[:, 0]) if committee.n_classes == 2 else ordered[:, -1] - ordered[:, -2]
+    assert (np.abs(m) <= 1).all()
+    assert_array_equal(right[lead > 1e-290], m[lead > 1e-290] > 0)
+    assert (m[lead == 0] <= 0).all()
 
 
-@given(casts(), links)
-def test_stages(case, link):
-    votes, weights, K = case
-    committee = committee_of(votes, weights, K, link)
-    X = rows(len(votes))
+@given(committees())
+def test_stages(committee):
+    X = rows(6)
     scores = list(committee.staged_decision_function(X))
     labels = list(committee.staged_predict(X))
     probabilities = list(committee.staged_predict_proba(X))
     assert len(scores) == len(labels) == len(probabilities) == committee.n_voters
     for t in range(committee.n_voters):
         so_far = committee.select(slice(t + 1))
+        assert_array_equal(so_far.intercept, committee.intercept)
         assert_array_equal(scores[t], so_far.decision_function(X))
         assert_array_equal(labels[t], so_far.predict(X))
         assert_array_equal(probabilities[t], so_far.predict_proba(X))
@@ -280,6 +327,9 @@ def test_size_and_name():
     assert repr(committee) == "Committee(3 voters, 2 classes, softmax link)"
     assert repr(committee[:1]) == "Committee(1 voter, 2 classes, softmax link)"
     assert_array_equal(committee.feature_importances_, [1.0])
+    started = replace(committee, intercept=[0.0, 0.5])
+    assert started.nbytes == committee.nbytes + 16
+    assert_array_equal(started.select([0], [2.0]).decision_function(rows(4)), np.full(4, -1.5))
 
 
 def test_tables():
@@ -348,6 +398,16 @@ def test_labels_of_equal_value_are_equal():
         ({"classes": []}, "different labels"),
         ({"weights": [1.0, -2.0], "link": Share()}, r"weights\[1\] is -2\.0; the share link"),
         ({"weights": [1.0, -2.0], "link": Softmax(normalized=True)}, r"weights\[1\] is -2\.0; the norm"),
+        ({"intercept": [0.0, 0.0]}, r"intercept has shape \(2,\); it must be \(3,\)"),
+        ({"intercept": 0.5}, r"intercept has shape \(\); it must be \(3,\)"),
+        ({"intercept": [[0.0, 0.0, 0.0]]}, r"intercept has shape \(1, 3\)"),
+        ({"intercept": [0.0, np.nan, 0.0]}, r"intercept\[1\] is nan; intercept must be finite"),
+        ({"intercept": [0.0, 0.0, np.inf]}, r"intercept\[2\] is inf"),
+        ({"intercept": [0.0, 0.0, 1.0], "link": Share()}, r"Share\(\) averages votes, and takes no intercept"),
+        (
+            {"intercept": [0.0, 0.0, 1.0], "link": Softmax(normalized=True)},
+            "Softmax.* averages votes",
+        ),
     ],
 )
 def test_parts_are_checked(change, message):
@@ -389,16 +449,14 @@ def test_nothing_changes_a_committee():
     committee = Committee(voters, weights, classes, Softmax(), intercept=intercept)
     weights[0] = classes[0] = intercept[0] = 7
     assert (committee.weights[0], committee.classes[0], committee.intercept[0]) == (1.0, "a", 1.0)
-    with pytest.raises(ValueError, match="read-only"):
-        committee.weights[0] = 2.0
+    for part in (committee.weights, committee.intercept):
+        with pytest.raises(ValueError, match="read-only"):
+            part[0] = 2.0
     with pytest.raises(FrozenInstanceError):
         committee.link = Share()
 
 
-@given(casts())
-def test_pickling(case):
-    votes, weights, K = case
-    committee = committee_of(votes, weights, K)
+@given(committees())
+def test_pickling(committee):
     again = pickle.loads(pickle.dumps(committee))
-    X = rows(len(votes))
-    assert_array_equal(again.predict_proba(X), committee.predict_proba(X))
+    assert_array_equal(again.predict_proba(rows(6)), committee.predict_proba(rows(6)))

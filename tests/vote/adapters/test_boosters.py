@@ -24,7 +24,6 @@ from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.adapters.lightgbm_model import lightgbm_model
 from committee.vote.committee import Committee
-from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.links.probability import Logistic, Softmax
 from committee.vote.signed_votes import SignedVotes
 from committee.voters.forest import Forest
@@ -474,13 +473,3 @@ def test_categories_that_xgboost_refuses_are_refused_by_name(make, kind, other, 
         missing = make({"kind": [kind[0], None], "x": [0.0, 0.0]})
         theirs = pd.DataFrame({"kind": pd.Categorical([kind[0], None], categories=kind), "x": [0.0, 0.0]})
         assert_allclose(each.predict_proba(missing), model.predict_proba(theirs), rtol=1e-5)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_contributions_are_those_of_xgboost(n_classes):
-    X, y = coarse(400, n_classes)
-    model = boosted("xgboost", n_classes, (np.nan_to_num(X), y))
-    X = np.nan_to_num(coarse(60, n_classes, seed=1)[0])
-    theirs = model.get_booster().predict(xgb.DMatrix(X), pred_contribs=True)
-    theirs = theirs if n_classes == 2 else theirs.transpose(0, 2, 1)
-    assert_allclose(tree_contributions(Committee.from_estimator(model), X), theirs, rtol=1e-4, atol=1e-5)

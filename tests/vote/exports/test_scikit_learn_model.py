@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
-from sklearn.datasets import load_wine, make_classification, make_regression
+from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -89,14 +89,6 @@ def test_learners(learner: Any) -> None:
     for X, y, X_new in tables_for(learner):
         model = learner.fit(X, np.abs(y) if getattr(learner, "loss", "") == "poisson" else y)
         assert_same(committee.as_sklearn(model), model, X_new)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("learner", OURS_OF_CLASSES, ids=lambda each: type(each).__name__)
-def test_learners_of_classes(learner: Any, n_classes: int) -> None:
-    X, y, X_new = table_of_classes(n_classes)
-    model = learner.fit(X, y)
-    assert_same(committee.as_sklearn(model), model, X_new)
 
 
 def tables_for(model: Any) -> list[tuple[Any, Any, Any]]:
@@ -207,32 +199,6 @@ def test_lightgbm_goes_to_scikit_learn() -> None:
     theirs = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1).fit(table, target(mixed(400, 0)))
     new = mixed(N, 1)[["size", "number"]].assign(number=lambda each: each["number"].astype("category"))
     assert_allclose(committee.as_sklearn(theirs).predict_proba(new), theirs.predict_proba(new), atol=CLOSE)
-
-
-@pytest.mark.parametrize("soft", [True, False])
-def test_forests_vote_alike(soft: bool) -> None:
-    rows, labels = load_wine(return_X_y=True)
-    theirs = RandomForestClassifier(25, random_state=0).fit(rows, labels)
-    ours = Committee.from_estimator(theirs)
-    if not soft:
-        rows = rows.astype(np.float32)
-        ours = committee.RandomForestClassifier(25, random_state=0).fit(rows, labels).committee_
-    made = committee.as_sklearn(ours, keep="classes")
-    assert_array_equal(made.predict(rows), ours.predict(rows))
-    turned = ours.select(slice(None), np.random.default_rng(0).random(25))
-    proba = committee.as_sklearn(turned, keep="classes").predict_proba(rows)
-    assert_array_equal(ours.classes[proba.argmax(axis=1)], turned.predict(rows))
-    assert_allclose(proba.sum(axis=1), 1.0)
-    assert (proba >= 0.0).all()
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_boosters_as_forests(n_classes: int) -> None:
-    X, y, X_new = table_of_classes(n_classes)
-    model = committee.GradientBoostingClassifier(n_estimators=10, random_state=0).fit(X, y)
-    made = committee.as_sklearn(model, keep="classes")
-    assert type(made) is RandomForestClassifier
-    assert_array_equal(made.predict(X_new), model.predict(X_new))
 
 
 def test_models_are_pickled_and_read_without_the_library(tmp_path: Any) -> None:
