@@ -1,4 +1,4 @@
-"""Leaves, importances and contributions of fitted learners."""
+"""Trees of fitted learners: leaves, paths and importances."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestClassifier as ScikitForest
 from sklearn.exceptions import NotFittedError
 from sklearn.inspection import permutation_importance
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import committee
 from committee import Committee
@@ -35,6 +36,10 @@ TREES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "shared": (committee.GradientBoostingClassifier(**BOOSTED, tree="shared"), (4,)),
     "boosted numbers": (committee.GradientBoostingRegressor(**BOOSTED), (4,)),
     "model tree": (committee.ProbitModelTreeClassifier(max_depth=2), (1,)),
+    "bagged model trees": (
+        committee.SBPMTClassifier(3, 1, 2, min_samples_leaf=8, calibrate=None, random_state=0),
+        (3,),
+    ),
     "model trees": (committee.ProbitModelTreeClassifier(max_depth=2, tree="per_class"), (1, 3)),
 }
 
@@ -116,6 +121,63 @@ def test_what_is_no_tree_has_no_leaves(model):
         model.apply(X)
     with pytest.raises(TypeError, match="feature_importances\\('count'\\) needs voters that are native trees"):
         model.feature_importances("count")
+
+
+# --- single trees and paths ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_each_voter_is_a_committee_of_its_own(name):
+    with pytest.raises(NotFittedError):
+        len(TREES[name][0])
+    model, X = fitted(name)
+    assert len(model) == len(model.estimators_) == model.committee_.n_voters
+    leaves = model.apply(X)
+    for t, one in enumerate(model.estimators_):
+        assert_array_equal(one.apply(X).reshape(len(X), -1), leaves.reshape(len(X), len(model), -1)[:, t])
+        assert_allclose(one.decision_function(X), model.committee_[t].decision_function(X))
+    if name == "forest of numbers":
+        assert_allclose(np.mean([one.predict(X) for one in model.estimators_], axis=0), model.predict(X))
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_paths_lead_from_the_root_to_the_leaf(name):
+    model, X = fitted(name)
+    path, leaf = model.decision_path(X), model.apply(X).reshape(len(X), -1)
+    indicator, first = path if isinstance(path, tuple) else (path, [0, path.shape[1]])
+    assert indicator.shape == (len(X), first[-1]) and len(first) == leaf.shape[1] + 1
+    passed = indicator.toarray()
+    assert set(np.unique(passed)) == {0, 1}
+    for t in range(leaf.shape[1]):
+        own = passed[:, first[t] : first[t + 1]]
+        assert own[:, 0].all() and own[np.arange(len(X)), leaf[:, t]].all()
+        assert_array_equal(own.shape[1] - 1 - own[:, ::-1].argmax(axis=1), leaf[:, t])  # parents come first
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (committee.TreeRegressor(max_depth=4), DecisionTreeRegressor(max_depth=4)),
+        (
+            committee.TreeVoter(max_depth=2, min_samples_leaf=5, calibrate=None),
+            DecisionTreeClassifier(max_depth=2, min_samples_leaf=5),
+        ),
+    ],
+)
+def test_paths_are_those_of_scikit_learn(ours, theirs):
+    X, y = noisy_scores() if is_regressor(ours) else numbers(2)
+    passed, expected = (model.fit(X, y).decision_path(X) for model in (ours, theirs))
+    assert passed.shape == (len(X), theirs.tree_.node_count)
+    # nodes that two rows have in common
+    assert_array_equal((passed @ passed.T).toarray(), (expected @ expected.T).toarray())
+
+
+def test_a_committee_of_ensembles_names_its_members():
+    X, y = numbers()
+    model = committee.CommitteeClassifier("fast", cv=2, random_state=0).fit(X, y)
+    assert len(model) == model.member_sizes_.sum()
+    with pytest.raises(TypeError, match=r"such as model\.member\(model\.member_names_\[0\]\)"):
+        model.decision_path(X)
 
 
 # --- importances -----------------------------------------------------------------------------------------------------

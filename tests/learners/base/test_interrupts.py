@@ -256,6 +256,11 @@ def test_a_refused_fit_leaves_the_learner_as_before(kind):
     for rows in refused:
         with unchanged(model), pytest.raises((ValueError, TypeError)):
             model.fit(*rows)
+    with unchanged(model):
+        n_jobs = model.n_jobs
+        with pytest.raises(ValueError, match="'n_jobs' parameter"):
+            model.set_params(n_jobs=0).fit(X, y)
+        model.set_params(n_jobs=n_jobs)
 
 
 @pytest.mark.parametrize("kind", OF_USERS, ids=str)

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.tree import DecisionTreeClassifier
 
 import committee
 from committee import (
@@ -16,7 +15,6 @@ from committee import (
     GradientBoostingRegressor,
     MarginReweighter,
     RandomForestClassifier,
-    TreeRegressor,
     TreeVoter,
 )
 
@@ -74,23 +72,6 @@ def test_a_reweighted_ensemble_passes_over_its_target():
     forest = RandomForestClassifier(5, random_state=0).fit(frame, "y")
     small = MarginReweighter(forest, "variance").fit(frame, "y")
     assert_array_equal(small.predict(frame), small.predict(frame[["a", "b"]]))
-
-
-@pytest.mark.parametrize(("bad", "message"), [(["a"] * 80, "holds 'a' in row 0"), ([1.0, None] * 40, "None in row 1")])
-def test_weights_of_text_are_named(bad, message):
-    frame = table()
-    with pytest.raises(ValueError, match=f"sample_weight .*{message}; give a number for each row"):
-        RandomForestClassifier(3).fit(frame[["a", "b"]], frame.y, bad)
-
-
-def test_the_path_through_one_tree_is_that_of_scikit_learn():
-    frame = table()
-    X, kinds = frame[["a", "b"]], {"max_depth": 2, "min_samples_leaf": 5}
-    theirs, ours = DecisionTreeClassifier(**kinds).fit(X, frame.y), TreeVoter(**kinds, calibrate=None).fit(X, frame.y)
-    path, expected = ours.decision_path(X), theirs.decision_path(X)
-    assert path.shape == expected.shape and (path.sum(axis=1) == expected.sum(axis=1).A1).all()
-    assert_array_equal(np.sort(path.sum(axis=0)), np.sort(expected.sum(axis=0).A1))
-    assert TreeRegressor(max_depth=1).fit(X, frame.w).decision_path(X).shape == (80, 3)
 
 
 @pytest.mark.parametrize("method", ["base", "plus"])
