@@ -1,14 +1,35 @@
-"""Ways to disturb a paper's rebuild: tables that have changed, runs that break off, options that are wrong."""
+"""Commands of the papers on small tables, and ways to disturb a run: changed tables, and an interrupt."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from committee.cli.main import app
+
+
+def run(paper: str, *arguments: object) -> Result:
+    return CliRunner().invoke(app, ["papers", paper, *map(str, arguments)])
+
+
+def write_folder(place: Path, categorical: Collection[str] = (), **tables: pl.DataFrame) -> Path:
+    """Write tables as CSV, and the catalogue, in which the columns of these names are categorical."""
+    for name, table in tables.items():
+        table.write_csv(place / f"{name}.csv")
+    entries = [
+        {"name": name, "file": f"{name}.csv", "categorical": [each for each in table.columns if each in categorical]}
+        for name, table in tables.items()
+    ]
+    (place / "catalogue.json").write_text(json.dumps(entries), "utf-8")
+    return place
 
 
 def reverse_rows(folder: Path, table: str) -> None:
-    """Write a table's rows in the other order."""
     path = folder / f"{table}.csv"
     lines = path.read_text("utf-8").splitlines()
     path.write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n", "utf-8")
@@ -25,14 +46,6 @@ def assert_other_rows_are_refused(
     reverse_rows(other, table)
     with pytest.raises(ValueError, match=f"holds cells of another table '{table}' than the one read now"):
         rebuild(other, tmp_path / "out", tables=[table], repeats=1, **options)
-
-
-def assert_refused_before_the_run(
-    rebuild: Callable[..., Any], folder: Path, tmp_path: Path, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        rebuild(folder, tmp_path / "out", **options)
-    assert not (tmp_path / "out").exists()
 
 
 def broken_off_and_resumed(

@@ -1,27 +1,23 @@
-import json
-
 import numpy as np
 import polars as pl
 import pytest
 
 from committee.papers.shared.tables import Fold, NamedTable
 from committee.report.compared_rows import Labels, Table
+from tests.papers.rebuilding import write_folder
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """Small tables under names of the document's, with as many rows as those have."""
-    place = tmp_path_factory.mktemp("tables")
     random = np.random.default_rng(0)
-    entries = []
+    tables = {}
     for name, n, positive, negative in (("sonar", 208, "M", "R"), ("ionosphere", 351, "g", "b")):
         X = random.normal(size=(n, 4)).round(2)
         right = X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=n) > 0.0
         frame = pl.DataFrame(X, schema=["a", "b", "c", "d"], orient="row")
-        frame.with_columns(pl.Series("target", np.where(right, positive, negative))).write_csv(place / f"{name}.csv")
-        entries.append({"name": name, "file": f"{name}.csv", "categorical": []})
-    (place / "catalogue.json").write_text(json.dumps(entries), "utf-8")
-    return place
+        tables[name] = frame.with_columns(pl.Series("target", np.where(right, positive, negative)))
+    return write_folder(tmp_path_factory.mktemp("tables"), **tables)
 
 
 @pytest.fixture

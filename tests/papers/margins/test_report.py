@@ -1,8 +1,7 @@
-"""The numbers of Martinez and Gray, their data as two classes, and our results as tables."""
+"""The numbers of Martinez and Gray, their data as two classes, our results as tables, and the rebuilt files."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from scipy.stats import spearmanr, ttest_rel
 from committee.papers.margins import cells, report
 from committee.papers.margins.cells import ADABOOST, DEEP_FOREST, FOREST, OBJECTIVES, PWS, SM1, SM2, SM2_SIMPLEX
 from committee.papers.margins.figures import CHANGES
+from committee.papers.margins.rebuild import rebuild
 from committee.papers.margins.results import (
     EQUILIBRIUM,
     ERROR,
@@ -38,6 +38,7 @@ from committee.papers.margins.results import (
     table_of,
 )
 from committee.papers.shared.tables import Fold
+from tests.papers.rebuilding import assert_other_rows_are_refused, broken_off_and_resumed, run, write_folder
 
 DOCUMENT = sorted(Path(__file__).resolve().parents[4].glob("shared/seeds/004_*.txt"))
 """The document's text, where it is at hand."""
@@ -126,23 +127,16 @@ def test_a_table_becomes_two_classes(folder):
 
 
 def test_rows_with_gaps_go_and_categories_become_columns(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b,target\n1,x,p\n,y,p\n2,,e\n3,x,e\n", "utf-8")
-    (tmp_path / "catalogue.json").write_text(
-        json.dumps([{"name": "t", "file": "t.csv", "categorical": ["b"]}]), "utf-8"
-    )
+    some = pl.DataFrame({"a": [1, None, 2, 3], "b": ["x", "y", None, "x"], "target": list("ppee")})
+    write_folder(tmp_path, ("b",), t=some)
     whole = read_data(SourceData("T", "t", 2, ("p",), complete_rows=True), tmp_path)
     assert whole.table.frame.rows() == [(1, "x"), (3, "x")] and whole.positive.tolist() == [True, False]
-    (tmp_path / "t.csv").write_text("b,c,target\nx,u,p\ny,u,p\n,v,e\nx,v,s\n", "utf-8")
-    entry = {"name": "t", "file": "t.csv", "categorical": ["b", "c"]}
-    (tmp_path / "catalogue.json").write_text(json.dumps([entry]), "utf-8")
+    some = pl.DataFrame({"b": ["x", "y", None, "x"], "c": list("uuvv"), "target": list("ppes")})
+    write_folder(tmp_path, ("b", "c"), t=some)
     shown = read_data(SourceData("T", "t", 4, ("p", "s"), indicators=True), tmp_path)
     assert shown.table.frame.columns == ["b_missing", "b_x", "b_y", "c_u", "c_v"]
-    assert shown.table.frame["b_missing"].to_list() == [0, 0, 1, 0] and shown.positive.tolist() == [
-        True,
-        True,
-        False,
-        True,
-    ]
+    assert shown.table.frame["b_missing"].to_list() == [0, 0, 1, 0]
+    assert shown.positive.tolist() == [True, True, False, True]
 
 
 def test_errors_of_the_document_are_multiplied_by_its_training_rows_over_its_test_rows():
@@ -246,3 +240,63 @@ def test_tables_add_up(results):
     assert counts["AdaBoost, SM2"] == ("1", "0", "1", "1", "1", "1 (14)", "1 (11)", "1-1-1 (4-5-6)", "0-0-3")
     assert grids[-1].columns[4:7] == ("largest xi", "AdaBoost: min", "UWS no gain")
     assert grids[-1].rows[-1] == ("colon", *3 * ("-0.200", "0%", "100%", "-"))
+
+
+# --- the rebuilt files ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_command(folder, tmp_path):
+    out = tmp_path / "out"
+    options = ("--tables", "sonar,ionosphere", "--repeats", 1, "--depth-splits", 0, "--jobs", 2)
+    result = run("margins", "--data", folder, *options, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "Directions: in how many of 2 tables" in " ".join(result.stdout.split())
+    assert {path.name for path in out.iterdir()} == {
+        "cells.jsonl", "splits.csv", "tables.md", "together.png", "figure2.png", "figure2-deep.png", "figure3.png",
+        "figure4.png", "figure5.png", "figure5-deep.png", "figure6.png", "figure6-simplex.png",
+    }  # fmt: skip
+    lines = pl.read_csv(out / "splits.csv")
+    assert len(lines) == 2 * len(cells.ENSEMBLES) * len(OBJECTIVES) and set(lines["objective"]) == set(OBJECTIVES)
+    largest = lines.filter(pl.col("objective").is_in(cells.MAXIMISE))
+    assert (largest["mean"] >= largest["mean_before"] - 1e-6).all() and (largest["least_gain"] >= -1e-6).all()
+    assert (largest["minimum"] >= largest["minimum_before"] - 1e-6).all()
+    assert (out / "tables.md").read_text("utf-8").count("|---|") == 10
+    one = run("margins", "--data", folder, "--figure", 4, "--out", tmp_path / "one")
+    assert one.exit_code == 0 and {path.name for path in (tmp_path / "one").iterdir()} == {"figure4.png"}
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_goes_on(folder, tmp_path):
+    options = {"tables": ["sonar"], "repeats": 2, "depth_splits": 0}
+    whole = rebuild(folder, tmp_path / "whole", **options)
+    resumed, seen = broken_off_and_resumed(rebuild, 3, folder, tmp_path / "broken", **options)
+    assert seen == [(done, 6, "sonar") for done in (4, 5, 6)]
+    assert resumed == whole
+    again = options | {"repeats": 1, "progress": lambda *_: pytest.fail("run again")}
+    one = rebuild(folder, tmp_path / "whole", **again)
+    assert "mean of 1 split(s)" in one[0].title
+
+
+@pytest.mark.slow
+def test_other_ensembles_and_objectives(folder, tmp_path):
+    """Stumps, other k, targets and measures of distance; and trees without a limit, which are all one ensemble."""
+    options = {"tables": ["ionosphere"], "repeats": 1, "trees": 8, "depth_splits": 0}
+    rebuild(folder, tmp_path / "stumps", depth=1, variants=True, **options)
+    lines = pl.read_csv(tmp_path / "stumps" / "splits.csv").filter(pl.col("ensemble") == "forest")
+    found = {line["objective"]: line for line in lines.to_dicts()}
+    assert list(found) == [*OBJECTIVES, *cells.VARIANTS]
+    assert found["UWS"]["voters"] == 8 and found["UWS"]["full_trees"] == 1.0
+    targets = [found[name]["mean"] for name in (SM2_SIMPLEX, *(v for v in cells.VARIANTS if "target" in v))]
+    assert targets == sorted(targets) and targets[0] < targets[-1], "a larger target, a larger mean"
+    with pytest.raises(ValueError, match="depth 1 instead of 0"):
+        rebuild(folder, tmp_path / "stumps", depth=0, variants=True, **options)
+    rebuild(folder, tmp_path / "deep", depth=0, **options)
+    assert set(pl.read_csv(tmp_path / "deep" / "splits.csv")["full_trees"]) == {None}
+
+
+def test_cells_of_other_seeds_or_rows_are_refused(folder, tmp_path):
+    rebuild(folder, tmp_path / "out", tables=["ionosphere"], repeats=1, depth_splits=0)
+    with pytest.raises(ValueError, match="seed 0 instead of 1"):
+        rebuild(folder, tmp_path / "out", tables=["ionosphere"], repeats=1, seed=1)
+    assert_other_rows_are_refused(rebuild, folder, tmp_path, "ionosphere")

@@ -136,18 +136,3 @@ def test_tasks_go_to_other_processes(quick, folder):
     rows = [row for row in table2.published() if row.name == "iris"]
     for task in rivals.tasks(rows, folder, "default", [OURS, rivals.GBM], 1, 0)[:2]:
         assert pickle.loads(pickle.dumps(task))()["right"] == task()["right"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rivals": True, "figure": 2}, "Figure 2 shows SBPMT only; leave out --rivals"),
-        ({"study": "numeric", "rivals": True}, "study='numeric' has neither figures nor rivals"),
-        ({"study": "numeric", "figure": 3}, "study='numeric' has neither figures nor rivals"),
-        ({"study": "size"}, "study='size' is not known; use consistency or numeric"),
-    ],
-)
-def test_options_that_do_not_go_together(options, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        rebuild(None, tmp_path / "out", **options)
-    assert not (tmp_path / "out").exists()

@@ -6,17 +6,15 @@ import csv
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from committee import SBPMTClassifier
-from committee.cli.main import app
 from committee.papers.sbpmt import rivals, simulation, table2
 from committee.papers.sbpmt.rebuild import rebuild
 from committee.papers.shared.cells import finished_cells
 from committee.papers.shared.pages import save
 from committee.papers.shared.tables import SOURCE_TABLES, check_known_at_openml, load_source_table
 from committee.report.folds import stratified_folds
-from tests.papers.rebuilding import reverse_rows
+from tests.papers.rebuilding import broken_off_and_resumed, reverse_rows, run
 
 
 def test_the_papers_tables_are_whole():
@@ -40,11 +38,8 @@ def test_paper_settings_are_those_of_its_section_6():
     unnamed = set(model.get_params()) - set(table2.SETTINGS["paper"])
     assert unnamed == {"oob_score", "max_bins", "categorical_features", "feature_weights", "random_state", "n_jobs"}
     assert simulation.BENCHMARK.keys() == table2.SETTINGS["paper"].keys()
-    assert (model.max_features, simulation.BENCHMARK["max_features"], simulation.BENCHMARK["max_depth"]) == (
-        None,
-        None,
-        3,
-    )
+    benchmark = simulation.BENCHMARK["max_features"], simulation.BENCHMARK["max_depth"]
+    assert (model.max_features, *benchmark) == (None, None, 3)
     assert table2.classifier("default", None).get_params() == SBPMTClassifier().get_params()
 
 
@@ -62,7 +57,7 @@ def test_difference_in_the_papers_standard_deviations():
     assert row_of([99.0]).sd == 0.0
 
 
-def run(folder, out, *names, repeats=1, seed=0, **options):
+def results(folder, out, *names, repeats=1, seed=0, **options):
     rows = [row for row in table2.published() if row.name in names]
     tasks = table2.tasks(rows, folder, "default", repeats, seed)
     cells = finished_cells(out / "cells.jsonl", table2.settings_of("default", seed), tasks, **options)
@@ -71,7 +66,7 @@ def run(folder, out, *names, repeats=1, seed=0, **options):
 
 def test_table2_is_the_mean_over_stratified_folds(quick, folder, tmp_path):
     seen = []
-    rows = run(folder, tmp_path / "out", "glass", "iris", progress=lambda *a: seen.append(a))
+    rows = results(folder, tmp_path / "out", "glass", "iris", progress=lambda *a: seen.append(a))
     assert [row.published.title for row in rows] == ["Iris", "Glass"], "in the paper's order"
     assert [len(row.accuracies) for row in rows] == [10, 10] and all(row.mean > 60 for row in rows)
     assert seen[-1] == (20, 20, "Glass") and [done for done, _, _ in seen] == list(range(1, 21))
@@ -96,53 +91,32 @@ def test_one_cell_is_what_scikit_learn_would_say(quick, folder):
 
 
 def test_an_interrupted_run_goes_on(quick, folder, tmp_path):
-    names = ("iris", "glass")
-    whole = run(folder, tmp_path / "whole", *names, repeats=2)
+    def both(folder, out, **options):
+        return results(folder, out, "iris", "glass", repeats=2, **options)
 
-    def breaks(done, *_):
-        if done == 23:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(folder, tmp_path / "broken", *names, repeats=2, progress=breaks)
-    seen = []
-    resumed = run(folder, tmp_path / "broken", *names, repeats=2, progress=lambda *step: seen.append(step))
+    whole = both(folder, tmp_path / "whole")
+    resumed, seen = broken_off_and_resumed(both, 23, folder, tmp_path / "broken")
     assert len(seen) == 17 and [row.accuracies for row in resumed] == [row.accuracies for row in whole]
-    seen.clear()
-    one = run(folder, tmp_path / "broken", "iris", progress=lambda *step: seen.append(step))
-    assert not seen and one[0].accuracies == whole[0].accuracies[:10], "fewer repeats are read off"
+    one = results(folder, tmp_path / "broken", "iris", progress=lambda *_: pytest.fail("run again"))
+    assert one[0].accuracies == whole[0].accuracies[:10], "fewer repeats are read off"
 
 
 def test_processes_change_nothing(quick, folder, tmp_path):
-    one, two = (run(folder, tmp_path / f"{jobs}", "iris", jobs=jobs) for jobs in (1, 2))
+    one, two = (results(folder, tmp_path / f"{jobs}", "iris", jobs=jobs) for jobs in (1, 2))
     assert one[0].accuracies == two[0].accuracies
 
 
 def test_cells_of_other_rows_settings_or_seeds_are_refused(quick, folder, tmp_path, monkeypatch):
-    run(folder, tmp_path, "iris")
+    results(folder, tmp_path, "iris")
     with pytest.raises(ValueError, match="with seed 0 instead of 1"):
-        run(folder, tmp_path, "iris", seed=1)
+        results(folder, tmp_path, "iris", seed=1)
     monkeypatch.setitem(table2.SETTINGS, "default", {**table2.SETTINGS["default"], "max_depth": 3})
     with pytest.raises(ValueError, match="with max_depth 'auto' instead of 3"):
-        run(folder, tmp_path, "iris")
+        results(folder, tmp_path, "iris")
     monkeypatch.setitem(table2.SETTINGS, "default", {**table2.SETTINGS["default"], "max_depth": "auto"})
     reverse_rows(folder, "iris")
     with pytest.raises(ValueError, match="holds cells of another table 'iris' than the one read now"):
-        run(folder, tmp_path, "iris")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"settings": "best"}, "settings='best' is not known; use one of paper, default"),
-        ({"repeats": 0}, "repeats and jobs must be at least 1; got repeats=0, jobs=1"),
-        ({"tables": ["irs"]}, "tables names 'irs', which is not there; did you mean 'iris'"),
-    ],
-)
-def test_wrong_options_of_table2(folder, tmp_path, options, message):
-    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
-        rebuild(folder, tmp_path / "out", **options)
-    assert not (tmp_path / "out").exists()
+        results(folder, tmp_path, "iris")
 
 
 def test_the_printed_table_ends_with_means():
@@ -176,32 +150,28 @@ def test_pictures_of_any_number_of_tables_are_drawn_without_a_warning(draw, n, t
     assert (tmp_path / "picture.png").stat().st_size > 10_000
 
 
-def command(*arguments):
-    return CliRunner().invoke(app, ["papers", "sbpmt", *map(str, arguments)])
-
-
 def test_the_command_prints_and_writes(quick, folder, tmp_path):
     out = tmp_path / "out"
-    result = command("--data", folder, "--tables", "iris,glass", "--settings", "paper", "--out", out)
+    result = run("sbpmt", "--data", folder, "--tables", "iris,glass", "--settings", "paper", "--out", out)
     assert result.exit_code == 0, result.output
     assert "settings paper" in result.output and "mean of 2" in result.output
     made = {"cells-paper.jsonl", "table2-paper.csv", "figure3-paper.png", "figure4-paper.png", "tables-paper.md"}
     assert {path.name for path in out.iterdir()} == made
     (out / "figure3-paper.png").unlink()
     (out / "figure4-paper.png").unlink()
-    result = command("--data", folder, "--tables", "iris", "--settings", "paper", "--figure", 4, "--out", out)
+    result = run("sbpmt", "--data", folder, "--tables", "iris", "--settings", "paper", "--figure", 4, "--out", out)
     assert result.exit_code == 0 and not (out / "figure3-paper.png").exists()
 
 
 def test_the_folder_may_come_from_the_environment(quick, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("COMMITTEE_DATA", str(folder))
-    assert command("--tables", "iris", "--out", tmp_path / "out").exit_code == 0
+    assert run("sbpmt", "--tables", "iris", "--out", tmp_path / "out").exit_code == 0
 
 
 def test_tables_that_openml_has_not_are_named_before_anything_is_run(monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **options: asked.append(options))
-    result = command("--out", tmp_path / "out")
+    result = run("sbpmt", "--out", tmp_path / "out")
     assert result.exit_code == 2 and not asked and not (tmp_path / "out").exists()
     for words in (
         "known of 'diabetes_early', 'raisin', 'bhp', 'messidor', 'obesity'",
@@ -212,14 +182,5 @@ def test_tables_that_openml_has_not_are_named_before_anything_is_run(monkeypatch
     # what the message says to do passes the check
     asked_for = result.output.split("--tables ")[1].split(", or make")[0]
     check_known_at_openml(asked_for.split(","))
-    result = command("--tables", "bhp", "--out", tmp_path / "out")
+    result = run("sbpmt", "--tables", "bhp", "--out", tmp_path / "out")
     assert result.exit_code == 2 and "of 'bhp'; name other tables with --tables" in result.output
-
-
-def test_errors_of_the_command_are_one_line(folder, tmp_path):
-    result = command("--data", tmp_path)
-    assert result.exit_code == 2 and "holds no catalogue.json" in result.output
-    result = command("--data", folder, "--figure", 5)
-    assert result.exit_code == 2 and "figure=5 cannot be rebuilt; use 2, 3 or 4" in result.output
-    result = command("--figure", 2, "--tables", "iris")
-    assert result.exit_code == 2 and "is given with Figure 2, which simulates its rows" in result.output
