@@ -71,24 +71,6 @@ def test_figures_of_classes_are_scikit_learns(wine):
     assert found.figures[0].words("{:.2f}".format) == f"95% CI {low:.2f} to {high:.2f}"
 
 
-def test_figures_of_two_classes_are_those_of_the_second():
-    X, y = load_breast_cancer(return_X_y=True)
-    names = np.array(["malignant", "benign"])[y]
-    model = AdaBoostClassifier(5, max_depth=1).fit(X[::2], names[::2])
-    figures = {each.name: each for each in evaluate(model, X[1::2], names[1::2]).figures}
-    truth, predicted, p = names[1::2], model.predict(X[1::2]), model.predict_proba(X[1::2])[:, 1]
-    for name, score in [
-        ("f1", metrics.f1_score),
-        ("precision", metrics.precision_score),
-        ("recall", metrics.recall_score),
-    ]:
-        assert figures[name].value == pytest.approx(score(truth, predicted, pos_label="malignant"))
-        assert figures[name].heading.endswith(" (malignant)")
-    precision = metrics.average_precision_score(truth, p, pos_label="malignant")
-    assert figures["average_precision"].value == pytest.approx(precision)
-    assert figures["average_precision"].heading == "average precision (malignant)"
-
-
 def test_labels_that_the_model_does_not_know_count_as_wrong(wine):
     X, y, X_new, y_new = wine
     model = TreeVoter(max_depth=2).fit(X, y)

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-from sklearn.inspection import partial_dependence
 
 from committee import CommitteeClassifier, GradientBoostingRegressor, RandomForestClassifier
 from committee.report.column_effects import MOST_ROWS, TableRows, effects
@@ -15,8 +14,6 @@ from committee.report.explained.tree_leaves import TreeLeaves
 from committee.report.explanation import Explanation, Importances
 from committee.report.model_pages import evaluation_page
 from tests.small_portfolio import use_small_members
-
-FRAMES = [np.asarray, pl.DataFrame, pd.DataFrame]
 
 
 def table(n: int = 240) -> pd.DataFrame:
@@ -57,17 +54,6 @@ def test_effects_of_a_sum_are_its_terms():
     assert_allclose(late.missing[0] - late.dependence[0, 0], -5.0 - late.places[0])
     assert size.missing is None and size.n_rows == len(frame) < MOST_ROWS
     assert_allclose(size.dependence.mean(), model.predict(frame).mean(), atol=1.0)
-
-
-@pytest.mark.parametrize("kind", FRAMES, ids=["numpy", "polars", "pandas"])
-def test_partial_dependence_is_that_of_scikit_learn(kind):
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    rows, target = X[:MOST_ROWS], y[:MOST_ROWS]
-    model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(kind(rows), target)
-    (found,) = effects(model, kind(rows), np.array([2]), Explanation(model).predict)
-    same = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(rows.to_numpy(), target)
-    theirs = partial_dependence(same, rows.to_numpy(), [2], custom_values={2: found.places}, kind="average")
-    assert_allclose(found.dependence[:, 0], theirs["average"][0], rtol=1e-9)
 
 
 def test_columns_without_effect_and_rows_of_any_kind():

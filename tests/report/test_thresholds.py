@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
@@ -33,6 +33,10 @@ def test_predictions_are_those_of_a_fixed_threshold_classifier(threshold):
     found = evaluate(MODEL, X_NEW, Y_NEW, threshold=threshold)
     np.testing.assert_array_equal(found.confusion.counts, confusion_matrix(Y_NEW, predicted))
     assert found["log_loss"] == evaluate(MODEL, X_NEW, Y_NEW)["log_loss"], "probabilities are the same"
+    headings = {each.name: each.heading for each in found.figures}
+    for name, score in (("f1", f1_score), ("precision", precision_score), ("recall", recall_score)):
+        assert found[name] == pytest.approx(score(Y_NEW, predicted, pos_label="well", zero_division=0.0))
+        assert headings[name].endswith(" (well)") and headings["average_precision"] == "average precision (well)"
     row = next(row for row in found.thresholds.rows if row.threshold == threshold)
     assert [row.false_alarms, row.misses] == [found.confusion.counts[0, 1], found.confusion.counts[1, 0]]
 

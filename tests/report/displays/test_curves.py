@@ -156,6 +156,8 @@ def changed(before=(0.1, 0.2), after=(0.1, 0.2), **options):
         (changed(highlighted="all"), "a share of the rows"),
         (changed(before=[0.1, 2.0]), "'before' must be numbers"),
         (lambda _: MarginDisplay({}), "margins is empty"),
+        (lambda _: EvaluationDisplay({}), "curves is empty"),
+        (lambda _: EvaluationDisplay({"a": {"loss": []}}), r"curves\['a'\]\['loss'\] has shape \(0,\)"),
         *((lambda _, margins=margins: MarginDisplay({"a": margins}), "'a'") for margins in ([], [2.0], [np.nan])),
         (lambda boosted: MarginDisplay.from_estimator(boosted, *cancer(), names=["a", "b"]), "must be 1 distinct"),
         *(
@@ -203,14 +205,6 @@ def test_losses_by_round_are_drawn_with_the_best():
         EvaluationDisplay.from_estimator(GradientBoostingClassifier(n_estimators=2).fit(X, y))
     with pytest.raises(ValueError, match="RandomForestClassifier has no evals_result_ to draw; give a fitted booster"):
         EvaluationDisplay.from_estimator(RandomForestClassifier(2).fit(X, y))
-
-
-@pytest.mark.parametrize(
-    ("curves", "message"), [({}, "curves is empty"), ({"a": {"loss": []}}, r"curves\['a'\]\['loss'\] has shape \(0,\)")]
-)
-def test_curves_without_rounds_are_refused(curves, message):
-    with pytest.raises(ValueError, match=message):
-        EvaluationDisplay(curves)
 
 
 @pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")

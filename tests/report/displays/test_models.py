@@ -264,13 +264,13 @@ def test_page_of_a_model_is_whole_and_the_same_each_time(wide, iris):
     assert page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>")
     assert "<h1>wide &amp; long</h1>" in page and '"Curves of the mean training risk"' in page
     assert not set(re.findall(r"https?://[^\"]*", page))
-    for words in (
+    headings = (
         "Feature importance",
         "Effects of columns",
         "Linear models in the leaves of the first tree",
         "Model card",
-    ):
-        assert words in page
+    )
+    assert all(words in page for words in headings)
     without = render_model(iris[2])
     assert "described by the model file alone" in without and "Linear models in the leaves" not in without
     assert "Effects of columns" in render_model(AdaBoostClassifier(2).fit(*iris[:2]))
@@ -395,9 +395,8 @@ def test_mean_contributions_of_every_kind_of_learner(iris):
         display = MeanContributionDisplay.of(model, X, label=label)
         assert display.subject == subject and display.labels == X.columns.tolist()
         assert_allclose(display.sizes, expected[:, :-1])
-    for label, message in (("x", "label='x' is not a class of the model, which has 0, 1, 2"),):
-        with pytest.raises(ValueError, match=message):
-            MeanContributionDisplay.of(boosted, X, label=label)
+    with pytest.raises(ValueError, match="label='x' is not a class of the model, which has 0, 1, 2"):
+        MeanContributionDisplay.of(boosted, X, label="x")
     with pytest.raises(ValueError, match=r"label=0.5 is not a quantile of the model, which has 0.25, 0.75"):
         MeanContributionDisplay.of(several, X, label=0.5)
     with pytest.raises(ValueError, match="label=2 is out of range"):

@@ -9,19 +9,24 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from matplotlib import pyplot as plt
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestClassifier as ScikitForest
 from sklearn.inspection import partial_dependence
+from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, PredictionErrorDisplay, RocCurveDisplay
 
 from committee import (
     AdaBoostClassifier,
     CommitteeClassifier,
+    CommitteeRegressor,
     ConformalRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 from committee.report import PartialDependenceDisplay
 from committee.report.displays.base import color, new_figure
@@ -77,38 +82,30 @@ def test_frames_of_integers_categories_dates_and_missing_values(mixed, kind):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_means_and_lines_are_those_of_scikit_learn(weighted):
-    X, y = load_diabetes(return_X_y=True)
-    X, y = X[:40], y[:40]
-    weight = np.arange(40) % 3 + 1.0 if weighted else None
-    model = GradientBoostingRegressor(n_estimators=3, random_state=0).fit(X, y)
-    display = PartialDependenceDisplay.from_estimator(model, X, [2], sample_weight=weight)
-    (effect,) = display.effects
-    both = {} if weighted else {"kind": "both"}
-    theirs = partial_dependence(model, X, [2], custom_values={2: effect.places}, sample_weight=weight, **both)
-    assert_allclose(effect.dependence[:, 0], theirs["average"][0])
-    if not weighted:
-        assert_allclose(effect.individual[:, :, 0], theirs["individual"][0].T)
-        drawn = [line for line in display.ax_.get_lines() if line.get_color() == color("pale") and line.get_alpha()]
-        assert_allclose([line.get_ydata() for line in drawn], theirs["individual"][0])
-        shifted = PartialDependenceDisplay(display.effects, centered=True).plot()
-        starts = [line.get_ydata()[0] for line in shifted.ax_.get_lines() if line.get_alpha()]
-        assert_allclose(starts, effect.dependence[0, 0])
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_maps_of_pairs_are_those_of_scikit_learn(weighted):
+def test_means_lines_and_maps_are_those_of_scikit_learn(weighted):
     X, y = load_diabetes(return_X_y=True)
     X, y = X[:40], y[:40]
     weight = np.arange(40) % 3 + 1.0 if weighted else None
     model = GradientBoostingRegressor(n_estimators=3, random_state=0).fit(X, y)
     display = PartialDependenceDisplay.from_estimator(model, X, [(2, 8), 3], sample_weight=weight)
     pair, single = display.effects
-    values = {2: pair.x.places, 8: pair.y.places}
-    theirs = partial_dependence(model, X, [2, 8], custom_values=values, sample_weight=weight)
-    assert_allclose(pair.dependence[:, :, 0].T, theirs["average"][0])
+    for columns, values, found in (
+        ([2, 8], {2: pair.x.places, 8: pair.y.places}, pair.dependence[:, :, 0].T),
+        ([3], {3: single.places}, single.dependence[:, 0]),
+    ):
+        theirs = partial_dependence(model, X, columns, custom_values=values, sample_weight=weight)
+        assert_allclose(found, theirs["average"][0])
     assert [ax.get_xlabel() for ax in display.axes_] == ["x2", ""] and display.ax_.get_ylabel() == "x8"
     assert single.column == "x3" and len(display.figure_.axes) == 3  # with a colour bar
+    if weighted:
+        return
+    theirs = partial_dependence(model, X, [3], custom_values={3: single.places}, kind="individual")["individual"][0]
+    assert_allclose(single.individual[:, :, 0], theirs.T)
+    lines = display.axes_[1].get_lines()
+    assert_allclose([x.get_ydata() for x in lines if x.get_color() == color("pale") and x.get_alpha()], theirs)
+    shifted = PartialDependenceDisplay([single], centered=True).plot()
+    starts = [line.get_ydata()[0] for line in shifted.ax_.get_lines() if line.get_alpha()]
+    assert_allclose(starts, single.dependence[0, 0])
 
 
 def test_a_pair_of_categories_and_dates_has_a_map_of_cells(mixed):
@@ -255,3 +252,48 @@ def test_models_and_columns_without_a_curve_are_refused(mixed):
         PartialDependenceDisplay([])
     with pytest.raises(ValueError, match="kind='individual' draws one output, and there are 2"):
         PartialDependenceDisplay(effect, [(0, "no"), (1, "yes")], kind="individual")
+
+
+# --- displays of scikit-learn that take every learner, so that this library has none of its own ----------------------
+
+
+@pytest.fixture
+def no_figures_left():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.usefixtures("no_figures_left")
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("model", [CommitteeClassifier("fast"), GradientBoostingClassifier(n_estimators=2)])
+def test_scikit_learns_displays_of_classifiers(kind, model, monkeypatch):
+    use_small_members(monkeypatch)
+    X, y = table()
+    X = FRAMES[kind](X)
+    fitted = model.fit(X, y)
+    display = ConfusionMatrixDisplay.from_estimator(fitted, X, y)
+    assert np.trace(display.confusion_matrix) == (fitted.predict(X) == y).sum()
+    for each in (CalibrationDisplay, RocCurveDisplay, PrecisionRecallDisplay):
+        each.from_estimator(fitted, X, y, pos_label="yes")
+
+
+@pytest.mark.usefixtures("no_figures_left")
+@pytest.mark.parametrize("model", [AdaBoostClassifier(2), RandomForestClassifier(2)])
+def test_confusion_of_several_classes(model):
+    X, y = table()
+    y = np.where(X["rooms"] > 3, "many", y)
+    display = ConfusionMatrixDisplay.from_estimator(model.fit(X, y), X, y)
+    assert display.display_labels.tolist() == ["many", "no", "yes"]
+
+
+@pytest.mark.usefixtures("no_figures_left")
+@pytest.mark.parametrize(
+    "model", [CommitteeRegressor("fast"), GradientBoostingRegressor(n_estimators=2), RandomForestRegressor(2)]
+)
+def test_residuals_of_regressors(model, monkeypatch):
+    use_small_members(monkeypatch)
+    X, y = table()
+    X, y = pl.from_pandas(X), X["rooms"].to_numpy() + (y == "yes")
+    display = PredictionErrorDisplay.from_estimator(model.fit(X, y), X, y, subsample=None)
+    assert_array_equal(display.y_pred, model.predict(X))
