@@ -23,7 +23,7 @@ from committee.bounds import (
     tandem_weights,
     unlabelled_margins,
 )
-from committee.bounds.weight_sums import least_sum
+from committee.bounds.pac_bayes import least_sum
 from committee.objectives.pac_bayes import PacBayesKl, kl_below, kl_inverse, mean_over
 from tests.examples import examples
 from tests.oracles import bounds as oracle

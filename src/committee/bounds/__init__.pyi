@@ -22,6 +22,7 @@ from committee.bounds.nested_trees import boosting_tree as boosting_tree
 from committee.bounds.nested_trees import matryoshka as matryoshka
 from committee.bounds.pac_bayes import binomial as binomial
 from committee.bounds.pac_bayes import first_order as first_order
+from committee.bounds.pac_bayes import partition as partition
 from committee.bounds.pac_bayes import tandem as tandem
 from committee.bounds.pac_bayes import tandem_weights as tandem_weights
 from committee.bounds.result import Bound as Bound
@@ -35,4 +36,3 @@ from committee.bounds.voter_losses import VoterLosses as VoterLosses
 from committee.bounds.weight_norm import Surrogate as Surrogate
 from committee.bounds.weight_norm import ensemble_margin as ensemble_margin
 from committee.bounds.weight_norm import ensemble_norm as ensemble_norm
-from committee.bounds.weight_sums import partition as partition

@@ -79,12 +79,9 @@ class HeldOutPlan:
         >>> HeldOutPlan.of(0.04, 5000, 0.05).share, HeldOutPlan.of(0.04, 500, 0.05).share
         (0.1, 0.2)
         """
-        plans = [cls(m, share, error, _binomial_limit(error * m, m, delta)) for share, m in _shares(n)]
+        shares = [(share, max(1, round(share * n))) for share in (0.1, 0.2)]
+        plans = [cls(m, share, error, _binomial_limit(error * m, m, delta)) for share, m in shares]
         return next((plan for plan in plans if plan.value <= error + NEAR), plans[-1])
-
-
-def _shares(n: int) -> list[tuple[float, int]]:
-    return [(share, max(1, round(share * n))) for share in (0.1, 0.2)]
 
 
 def _binomial_limit(wrong: float, n: float, delta: float) -> float:

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.held_out_rows import HeldOutPlan, held_out_errors, unlabelled_margins
 from committee.bounds.margin_moments import c_bound_pac_bayes
-from committee.bounds.pac_bayes import binomial, first_order, tandem
+from committee.bounds.pac_bayes import binomial, first_order, partition, tandem
 from committee.bounds.result import Bound, check_delta
 from committee.bounds.voter_losses import ROUNDING, VoterLosses
-from committee.bounds.weight_sums import partition
 from committee.data.number_types import F64
 from committee.data.text import pluralize
 from committee.learners.bagging.random_forest import RandomForestClassifier
