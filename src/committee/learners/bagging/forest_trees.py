@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, InitVar, dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from committee import _core
 from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64, Index
 from committee.data.rows import Rows, TargetRows
-from committee.learners.bagging.subsamples import draw_weights
+from committee.learners.bagging.subsamples import draw_weights, subsample_size
 from committee.voters.forest import Forest
 from committee.voters.growing import (
     DeepCriterion,
@@ -53,14 +52,8 @@ class RowDraw:
             n = int(group.max()) + 1
         if max_samples is None:
             return cls(n, n, bootstrap, group)
-        size = int(max_samples) if isinstance(max_samples, Integral) else max(1, int(max_samples * n))
-        if size > n and not bootstrap:
-            drawn = "rows" if group is None else "groups"
-            raise ValueError(
-                f"max_samples={max_samples} asks for {size} {drawn} without replacement, but only {n} can be drawn; "
-                "lower it."
-            )
-        return cls(n, size, bootstrap, group)
+        drawn = "rows" if group is None else "groups"
+        return cls(n, subsample_size(n, 1, max_samples, bootstrap, drawn), bootstrap, group)
 
     @property
     def leaves_out(self) -> bool:

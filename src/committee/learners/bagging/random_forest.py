@@ -18,13 +18,7 @@ from committee.data.number_types import Index
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.data.user_warnings import warn_user
-from committee.learners.bagging.forest_trees import (
-    ClassTrees,
-    ForestTrees,
-    RowDraw,
-    TargetTrees,
-    drawn_tree_codec,
-)
+from committee.learners.bagging.forest_trees import ClassTrees, ForestTrees, RowDraw, TargetTrees, drawn_tree_codec
 from committee.learners.bagging.out_of_bag import (
     ClassOobCurve,
     GrowingForest,
@@ -383,13 +377,7 @@ class RandomForestRegressor(ForestEstimator[TargetRows], BaseRegressor):
     True
     """
 
-    stored_attributes: ClassVar[tuple[str, ...]] = (
-        "oob_score_",
-        "oob_curve_",
-        "oob_prediction_",
-        "seed_",
-        "n_groups_",
-    )
+    stored_attributes: ClassVar[tuple[str, ...]] = ("oob_score_", "oob_curve_", "oob_prediction_", "seed_", "n_groups_")
 
     _: KW_ONLY
     _takes_several_targets = True

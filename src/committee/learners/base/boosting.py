@@ -154,7 +154,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     ) -> tuple[Any, Any]:
         """Return the training rows, and the held-out rows or None."""
         if not validation:
-            return self._hold_out(rows, random) if self._stops_early(rows) else (rows, None)
+            return self._hold_out(rows, random) if self.early_stopping else (rows, None)
         held_out = self._validation_rows(*validation.columns, tasks.y, tasks.given_weight)
         held_out = held_out if tasks.offsets is None else tasks.offsets.of_validation(held_out)
         counted = nonzero_weights(held_out.weights)
@@ -216,9 +216,6 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     @property
     def _takes_groups(self) -> bool:
         return self.early_stopping or self._calibrates
-
-    def _stops_early(self, rows: Any) -> bool:
-        return bool(self.early_stopping)
 
     def _random(self, generator: np.random.RandomState, rows: Rows | TargetRows) -> np.random.RandomState:
         """Generator of the held-out rows, and of whatever else a run draws."""

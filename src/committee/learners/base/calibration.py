@@ -115,22 +115,17 @@ class CalibratedClassifier(BaseClassifier):
     def _calibrated_by_folds(
         self, fitted: dict[str, Any], rows: Rows, random: np.random.RandomState, tasks: FitTasks
     ) -> dict[str, Any]:
-        return self._calibrated(fitted, self._out_of_fold(fitted["committee_"], rows, random, tasks))
-
-    def _out_of_fold(
-        self, committee: Committee, rows: Rows, random: np.random.RandomState, tasks: FitTasks
-    ) -> HeldOutEvidence | None:
         rows = rows.with_codes  # each fold learns its own target statistics
         seeds = random.randint(2**31 - 1, size=N_FOLDS)
         held_out: list[HeldOutEvidence] = []
         for fold, seed in zip(self._folds(rows, tasks), seeds.tolist(), strict=False):
-            compute = partial(self._evidence_of_fold, committee, rows, fold, seed)
+            compute = partial(self._evidence_of_fold, fitted["committee_"], rows, fold, seed)
             evidence = tasks.result("evidence", [seed], compute)
             if len(evidence):
                 held_out.append(HeldOutEvidence(evidence, rows.labels[fold.test], fold.test_weights, fold.n_test))
             if sum(one.n_rows for one in held_out) >= ENOUGH_ROWS:
                 break
-        return HeldOutEvidence.joined(held_out) if held_out else None
+        return self._calibrated(fitted, HeldOutEvidence.joined(held_out) if held_out else None)
 
     def _folds(self, rows: Rows, tasks: FitTasks) -> Iterable[Fold]:
         from committee.learners.base.row_sampling import Folds, group_folds

@@ -308,13 +308,10 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         if named := {key: value for key, value in given.items() if isinstance(value, str)}:
             self.named_columns_ = named
 
-    def _target_of(self, X: Any, y: Any) -> Any:
-        # the column that the fit took as its target, if a score is given none
-        name = getattr(self, "named_columns_", {}).get("y")
-        return name if y is None and is_frame(X) else y
-
     def _named_for_score(self, X: Any, y: Any, **more: Any) -> tuple[Any, ...]:
-        given = {"y": self._target_of(X, y), **more}
+        if y is None and is_frame(X):  # the column that the fit took as its target
+            y = getattr(self, "named_columns_", {}).get("y")
+        given = {"y": y, **more}
         warn_of_other_order(X, **given)
         return take_named(X, **given)
 

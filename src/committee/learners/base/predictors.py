@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import (
-    check_consistent_length,
-    column_or_1d,
-)
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from committee.data.labels import Labels, encode_classes, label_vector, n_columns, target_matrix, target_vector
-from committee.data.matrices import (
-    is_out_of_core,
-)
+from committee.data.matrices import is_out_of_core
 from committee.data.number_types import MAX_CLASSES
 from committee.data.rows import Rows, TargetRows, checked_weights, nonzero_weights, row_weights, weighted_by_class
 from committee.data.user_warnings import warn_user

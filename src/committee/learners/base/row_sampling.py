@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from committee import _core
 from committee.data.matrices import Matrix, SparseMatrix
-from committee.data.number_types import F64, Index
+from committee.data.number_types import F64, Index, Mask
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.row_digests import digests_of_kinds, row_digests, unordered_digests
 from committee.data.rows import Rows, TargetRows, counts_rows
@@ -31,8 +31,6 @@ MOST_PARTS = 4096
 """Largest number of common units in the lower quartile of the weights that `multiples` tries."""
 LARGEST_MULTIPLE = 2**30
 """Largest ratio of a weight to the unit that `multiples` starts from; larger ones count as this."""
-
-Mask = NDArray[np.bool_]
 
 
 def fit_generator(random_state: Any, labels: NDArray[Any] | None, weights: F64) -> RandomState:

@@ -224,10 +224,6 @@ class CalibrationScores:
                 found[c] = self.scores[first + place]
         return found
 
-    def too_few(self, alpha: float) -> NDArray[np.intp]:
-        """Return the categories with too few rows for a finite threshold."""
-        return np.flatnonzero(covering_rank(alpha, self.count) > self.count)
-
     def weight_below(self, scores: F64, category: Index) -> F64:
         found = np.zeros(scores.shape)
         for c in range(self.n_categories):
@@ -245,7 +241,8 @@ class CalibrationScores:
 
 def warn_of_few_scores(known: CalibrationScores, categories: RowCategories, alpha: float, unbounded: str) -> None:
     """Warn if categories have too few rows for a finite threshold; `unbounded` describes their predictions."""
-    few, count = known.too_few(alpha), known.count
+    count = known.count
+    few = np.flatnonzero(covering_rank(alpha, count) > count)
     if not len(few):
         return
     first = max(few.tolist(), key=lambda category: float(count[category]))

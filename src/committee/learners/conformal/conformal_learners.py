@@ -171,12 +171,9 @@ class ConformalClassifier(Conformal, OffsetClassifier):
         float64 array (n, n_classes)
         """
         X, groups, offsets = self._rows_of(X, groups, offset)
-        return self._p_values(X, self._groups_of(X, groups), offsets)
-
-    def _p_values(self, X: Any, groups: Any, offset: F64 | None) -> F64:
-        p = predictions_of(self.estimator_, X, offset)
+        p = predictions_of(self.estimator_, X, offsets)
         categories, shape = self.row_categories, p.shape
-        category = categories.numbers(groups, np.arange(shape[1])[None, :])
+        category = categories.numbers(self._groups_of(X, groups), np.arange(shape[1])[None, :])
         category = np.broadcast_to(category[:, None] if category.ndim == 1 else category, shape)
         own = self._random_shares(X)
         if self.leave_out_ is None:
@@ -184,7 +181,7 @@ class ConformalClassifier(Conformal, OffsetClassifier):
             return known.p_values(label_scores(p, self.nonconformity, own), category)
         weights = row_counts(getattr(self, "score_weights_", np.ones(len(self.scores_))))
         below = np.zeros(shape)
-        for rows, without in self.leave_out_.predictions(X, offset):
+        for rows, without in self.leave_out_.predictions(X, offsets):
             some = CalibrationScores.of(self.scores_[rows], self.row_categories_[rows], len(categories), weights[rows])
             below += some.weight_below(label_scores(without, self.nonconformity, own), category)
         total = np.append(self.known_.count, 0.0)[category]

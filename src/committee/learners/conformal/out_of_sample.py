@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from numbers import Integral
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from joblib import delayed
@@ -97,13 +97,6 @@ class TrainingRows:
 
     def predictions_of(self, model: Any) -> F64:
         return predictions_of(model, self.X, self.offset)
-
-
-class LeaveOut(Protocol):
-    """Models that have not seen some training rows."""
-
-    def predictions(self, X: Any, offset: F64 | None = None) -> Iterator[tuple[Index, F64]]:
-        """Yield numbers of training rows, and predictions for `X` of a model without them, ``(m, D)``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +219,7 @@ class OutOfBagVoters:
         return mean
 
     def predictions(self, X: Any, offset: F64 | None = None) -> Iterator[tuple[Index, F64]]:
+        """Yield numbers of training rows, and predictions for `X` of a model without them, ``(m, D)``."""
         assert offset is None  # no learner of out-of-bag voters takes an offset
         data, voters = self.committee.encode(X), self.committee.voters
         votes = np.stack([voters[t].tally(data, n_threads=1) for t in range(len(voters))])
@@ -375,6 +369,10 @@ class FoldModels:
     def predictions(self, X: Any, offset: F64 | None = None) -> Iterator[tuple[Index, F64]]:
         for k, model in enumerate(self.models):
             yield np.flatnonzero(self.fold == k), predictions_of(model, X, offset)
+
+
+LeaveOut: TypeAlias = OutOfBagVoters | FoldModels
+"""Models that have not seen some training rows."""
 
 
 def fit_on_folds(

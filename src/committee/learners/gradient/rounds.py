@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.bins import Binned, Bins
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Mask
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.fit_record import FitRecord, RecordedGradientGrower, leaf_of_rows
-from committee.learners.base.row_sampling import Mask, RowUnits, upper_bound
+from committee.learners.base.row_sampling import RowUnits, upper_bound
 from committee.learners.gradient.leaf_values import (
     LeafPenalty,
     LineFit,

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Mask
 from committee.learners.base.fit_record import Codec, FitRecord, tree_from_arrays, tree_to_arrays
-from committee.learners.base.row_sampling import Mask, RowUnits
+from committee.learners.base.row_sampling import RowUnits
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit, add_lines, leaf_terms, refitted_tree
 from committee.learners.gradient.rounds import Draws, ScoredRows
 from committee.learners.gradient.target import Target, add_tree, refits

@@ -17,14 +17,14 @@ from sklearn.base import _fit_context
 from committee import _core
 from committee.data.columns import take_named
 from committee.data.matrices import is_out_of_core
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Mask
 from committee.data.offsets import Offsets, check_scores
 from committee.data.rows import Rows, TargetRows, rounded_scale
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss, ValidationSet
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
-from committee.learners.base.row_sampling import Mask, RowUnits
+from committee.learners.base.row_sampling import RowUnits
 from committee.learners.base.shared_parameters import FIT_PARAMETERS, with_fit_parameters
 from committee.learners.gradient.leaf_values import add_lines
 from committee.objectives.losses import Loss, LossChoice, write_gradients

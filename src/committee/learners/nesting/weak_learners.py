@@ -260,12 +260,9 @@ class SampledLearner:
         rng = np.random.default_rng(int(self.random.randint(2**31 - 1)))
         if found.answers is not None:
             return partial(found.answers, rng)
-        assert found.q is not None
-        return partial(_by_chance, found.q, rng)
-
-
-def _by_chance(q: F64, rng: np.random.Generator) -> NDArray[np.bool_]:
-    return np.asarray(rng.random(len(q)) < q)
+        q = found.q
+        assert q is not None
+        return lambda: np.asarray(rng.random(len(q)) < q)
 
 
 class Sampling:

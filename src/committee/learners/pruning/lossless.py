@@ -16,7 +16,7 @@ from committee.data.number_types import F64, Index, is_number
 from committee.data.packages import require_package
 from committee.learners.pruning.fewest_voters import FewestVotersSearch
 from committee.learners.pruning.vote_cells import VoteCells, VoteParts, unit_of
-from committee.learners.reweighting.leaf_cuts import leaf_votes, score_trees
+from committee.learners.reweighting.leaf_cuts import score_trees
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest
@@ -39,7 +39,7 @@ class WeightedParts:
     @classmethod
     def of(cls, committee: Committee, fewest: Literal["trees", "leaves"]) -> WeightedParts:
         forest, weights = score_trees(committee)
-        scores = leaf_votes(forest) * np.repeat(weights, forest.n_nodes)[:, None]
+        scores = forest.node_votes * np.repeat(weights, forest.n_nodes)[:, None]
         if isinstance(committee.voters, Rounds):
             return cls(committee, committee.voters.forest, scores, fewest == "leaves")
         if scores.shape[1] == 1:

@@ -73,11 +73,6 @@ class TreeNodes:
         return int((self.stand_ins(split) == np.arange(len(self))).sum())
 
 
-def leaf_votes(forest: Forest) -> F64:
-    """Return the votes of the nodes as numbers ``(N, D)``: their values, or their class labels one-hot encoded."""
-    return np.array(forest.node_votes)
-
-
 def shares_of_classes(forest: Forest) -> bool:
     """Return whether the leaf votes are class shares, which sum to one, rather than scores."""
     if forest.label is not None:
@@ -92,7 +87,7 @@ def node_votes(forest: Forest, nodes: TreeNodes) -> F64:
 
     The shape is ``(N, 1)`` for two classes, second class minus first, else that of the leaf votes, ``(N, D)``.
     """
-    vote = leaf_votes(forest)
+    vote = forest.node_votes
     if forest.n_classes == 2 and vote.shape[1] == 2:
         vote = vote[:, 1:] - vote[:, :1]
     weight = leaf_weight(forest, nodes)
@@ -265,11 +260,6 @@ class LeafRows:
         weight = weight / of_classes[np.asarray(self.y, dtype=np.intp)] * total
         return replace(self, weight=weight, target=share / total[:, None])
 
-    @property
-    def fit_target(self) -> Index | F64:
-        """Target of the fit: class numbers ``(n,)``, class shares ``(n, K)``, or numbers ``(n, 1)``."""
-        return self.y if self.target is None else self.target
-
 
 @dataclass(frozen=True, eq=False)
 class LeafCut:
@@ -308,9 +298,8 @@ class LeafCut:
         if not usable.all():
             rows = rows.select(np.flatnonzero(usable))
         reached, unseen = self.reached(rows), self.unseen(rows)
-        return LeafRegression(
-            self.columns, reached, unseen, self.versions, rows.fit_target, rows.weight, n_threads, rows.loss
-        )
+        y = rows.y if rows.target is None else rows.target
+        return LeafRegression(self.columns, reached, unseen, self.versions, y, rows.weight, n_threads, rows.loss)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64, Index, Mask
-from committee.learners.reweighting.leaf_cuts import leaf_votes
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.forest import Forest
 
@@ -104,7 +103,7 @@ def oob_class_votes(
     if unseen is None:
         tally = committee.voters.tally(matrix, committee.weights, n_threads)
         return OutOfBagVotes(committee.probability_of(tally), None)
-    votes = leaf_votes(forest)
+    votes = forest.node_votes
     named = ((votes[:, 0] > 0.0) if votes.shape[1] == 1 else votes.argmax(axis=1)).astype(np.int32)
     weights = np.abs(committee.weights)
     right, found = np.empty_like(unseen), np.empty((3, len(matrix), committee.n_classes))
@@ -146,7 +145,7 @@ def oob_mean_votes(
     if unseen is None:
         scores = start + committee.voters.tally(matrix, committee.weights, n_threads)[:, 0]
         return OutOfBagVotes(_predictions(committee, scores), None, worth=[weights] * len(parts))
-    votes = leaf_votes(forest)[:, 0]
+    votes = forest.node_votes[:, 0]
     times = np.stack([np.bincount(part, minlength=len(y)) for part in parts]).astype(np.float64)
     if weight is not None:
         times *= weight
