@@ -300,13 +300,10 @@ class Doom(Objective):
         return clip_to_simplex(w), cost, False, self.max_iter
 
     def _cost(self, lines: MarginMatrix, weights: F64) -> tuple[float, F64]:
-        if lines.lines_of_row > 1:
-            return self._multiclass_cost(lines, weights)
-        bent = np.tanh(self.steepness * lines.values(weights))
-        share = lines.line_weight
-        return float(share @ (1.0 - bent)), lines.dots(-self.steepness * share * (1.0 - bent**2))
-
-    def _multiclass_cost(self, lines: MarginMatrix, weights: F64) -> tuple[float, F64]:
+        if lines.lines_of_row == 1:
+            bent = np.tanh(self.steepness * lines.values(weights))
+            share = lines.line_weight
+            return float(share @ (1.0 - bent)), lines.dots(-self.steepness * share * (1.0 - bent**2))
         sharp = SHARPNESS * self.steepness
         at = lines.values(weights).reshape(lines.n_rows, -1)
         least = at.min(axis=1)  # the largest exponential is made 1

@@ -1,15 +1,32 @@
-"""The soft-margin program: what it reaches, what it proves, and that growing it changes neither."""
+"""Programs: what they reach, what they prove, that growing one changes neither, and how interrupts end them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from committee import LPBoostClassifier
+from committee.data import parallel
+from committee.data.parallel import in_own_thread
+from committee.objectives.margins.many_rows import ManyRows, distinct_lines, opposite_voters
+from committee.objectives.programs import linear_programs as programs
+from committee.objectives.programs.linear_programs import add_rows, run, simplex_solver
+from committee.objectives.programs.simplex_quadratic import simplex_quadratic
 from committee.objectives.programs.soft_margin import SoftMarginLP, SoftMarginSolution, lowest_mean, soft_margin
+from tests.examples import examples
 from tests.oracles.margins import primal_program, value_of
+from tests.patience import PATIENCE
 
 seeds = st.integers(0, 2**32 - 1)
 nus = st.one_of(st.sampled_from([0.01, 0.25, 0.5, 1.0]), st.floats(0.02, 1.0))
@@ -207,3 +224,174 @@ def test_bad_input_is_refused():
             soft_margin(empty, 0.5)
     with pytest.raises(ValueError, match="signed holds numbers that are not finite; votes must be finite"):
         soft_margin(np.array([[1.0, np.inf], [0.5, 1.0]]), 0.5)
+
+
+MANY = "committee.learners.margin_boosting.lpboost.MANY_ROWS"
+
+
+@settings(max_examples=examples(15, 200))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.02, 0.2, 0.5, 0.9, 1.0]),
+    st.sampled_from([0.45, 0.5, 0.7]),
+    st.booleans(),
+)
+def test_value_and_bound_are_those_of_one_dense_program(seed, nu, right, complements):
+    rng = np.random.default_rng(seed)
+    n, T = int(rng.integers(1, 200)), int(rng.integers(1, 8))
+    S = np.where(rng.random((n, T)) < right, 1, -1).astype(np.int8)
+    if complements:
+        S = np.concatenate([S, -S], axis=1)
+    w = rng.choice([0.01, 1.0, 2.0, 3.0], n)
+    program = ManyRows(w, nu)
+    first = max(1, T // 2)
+    program.add_voters(S[:, :first])
+    program.solve()
+    if first < S.shape[1]:
+        program.add_voters(S[:, first:])
+    found = program.solve()
+    value, _ = primal_program(S.astype(float), nu, w / w.sum())
+    assert_allclose([found.value, found.bound], value, rtol=0, atol=1e-8)
+    cap = w / w.sum() / nu
+    assert_allclose(found.row_weights.sum(), 1.0)
+    assert found.row_weights.min() >= 0.0 and (found.row_weights <= cap * (1 + 1e-9)).all()
+    assert_allclose(found.margins, S @ found.weights)
+    assert_allclose(found.weights.sum(), 1.0)
+
+
+def test_without_a_margin_two_opposite_voters_are_the_vote():
+    rng = np.random.default_rng(0)
+    S = rng.choice([-1, 1], (400, 5)).astype(np.int8)
+    program = ManyRows(np.ones(400), 0.3)
+    program.add_voters(np.concatenate([S, -S], axis=1))
+    found = program.solve()
+    assert_array_equal(np.sort(found.weights)[-2:], 0.5)
+    assert_array_equal(found.margins, 0.0)
+    assert found.bound <= 1e-10
+    assert opposite_voters(S) is None
+
+
+def test_equal_rows_are_one():
+    S = np.array([[1, -1], [1, 1], [1, -1], [-1, 1]], dtype=np.int8)
+    first, twin = distinct_lines(S)
+    assert len(first) == 3
+    assert_array_equal(S[first][twin], S)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_fit_has_the_same_soft_margins_in_both_ways(n_classes, monkeypatch):
+    rng = np.random.default_rng(n_classes)
+    X = rng.normal(size=(300, 4))
+    y = np.digitize(X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.normal(size=300), [0.0, 0.8][: n_classes - 1])
+    weights = rng.choice([0.0, 1.0, 2.0], 300)
+    program = LPBoostClassifier(calibrate=None).fit(X, y, weights)
+    monkeypatch.setattr(MANY, 1)
+    rows = LPBoostClassifier(calibrate=None).fit(X, y, weights)
+    assert_allclose(rows.soft_margin_, program.soft_margin_, rtol=0, atol=1e-8)
+    assert rows.duality_gap_.max() < 1e-6
+    repeated = np.repeat(np.arange(300), weights.astype(int))
+    again = LPBoostClassifier(calibrate=None).fit(X[repeated], y[repeated])
+    assert_allclose(again.soft_margin_, rows.soft_margin_, rtol=0, atol=1e-8)
+
+
+def test_it_agrees_with_the_simplex_method_on_real_valued_row_weights():
+    rng = np.random.default_rng(3)
+    S, w = np.where(rng.random((500, 30)) < 0.6, 1, -1).astype(np.int8), rng.uniform(0.1, 1.0, 500)
+    programs = SoftMarginLP(w, 0.4), ManyRows(w, 0.4)
+    for each in programs:
+        each.add_voters(S)
+    one, other = (each.solve() for each in programs)
+    assert_allclose([other.value, other.rho], [one.value, one.rho], rtol=0, atol=1e-9)
+
+
+def moments(seed: int, T: int) -> np.ndarray:
+    S = np.random.default_rng(seed).normal(size=(20, T))
+    return S.T @ S / 20
+
+
+@pytest.mark.parametrize("power", [-300, -100, -30, -14, -8, 8, 100, 300])
+def test_the_scale_of_the_matrix_does_not_matter(power: int) -> None:
+    for seed in range(20):
+        Q = moments(seed, 2 + seed % 5)
+        assert_allclose(simplex_quadratic(Q * 10.0**power)[0], simplex_quadratic(Q)[0], rtol=0, atol=1e-9)
+
+
+def test_two_voters_have_a_closed_form() -> None:
+    for seed in range(20):
+        Q = moments(seed, 2)
+        first = (Q[1, 1] - Q[0, 1]) / (Q[0, 0] + Q[1, 1] - 2.0 * Q[0, 1])
+        weights, gap = simplex_quadratic(Q)
+        assert weights[0] == pytest.approx(min(1.0, max(0.0, first)), abs=1e-12) and gap < 1e-12
+
+
+def test_voters_that_are_alike_or_nothing_have_some_solution() -> None:
+    for Q in (np.zeros((3, 3)), np.ones((3, 3)), np.diag([0.0, 1.0, 1.0])):
+        weights, gap = simplex_quadratic(Q)
+        least = 1.0 if Q[0, 1] else 0.0
+        assert weights.min() >= 0.0 and weights.sum() == pytest.approx(1.0)
+        assert weights @ Q @ weights == pytest.approx(least, abs=1e-12) and gap < 1e-12
+
+
+class AlarmError(Exception):
+    """The signal has come."""
+
+
+def packing(n: int, p: int) -> Any:
+    rng = np.random.default_rng(0)
+    highs = simplex_solver(np.zeros(p), np.ones(p), -rng.random(p))
+    add_rows(highs, np.full(n, -np.inf), np.ones(n), rng.normal(size=(n, p)))
+    return highs
+
+
+@pytest.mark.parametrize("large", [programs.LARGE, 10**4])
+def test_a_signal_ends_the_simplex_method(monkeypatch, large):
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise AlarmError
+
+    monkeypatch.setattr(programs, "LARGE", large)
+    highs = packing(500, 700)
+    before, threads = signal.signal(signal.SIGPROF, ring), threading.active_count()
+    used = time.process_time()
+    try:
+        with pytest.raises(AlarmError):
+            signal.setitimer(signal.ITIMER_PROF, 0.1)  # of processor time, as is all that is measured here
+            run(highs)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+    assert time.process_time() - used < 0.6
+    begun = time.perf_counter()
+    while threading.active_count() > threads and time.perf_counter() - begun < PATIENCE:
+        time.sleep(0.01)  # its thread is at the end of a step
+    assert threading.active_count() == threads
+
+
+def test_a_program_in_a_thread_has_the_same_solution(monkeypatch):
+    solutions = []
+    for large in (programs.LARGE, 0):
+        monkeypatch.setattr(programs, "LARGE", large)
+        highs = packing(30, 40)
+        assert run(highs)[1] == "Optimal"
+        solutions.append(list(highs.getSolution().col_value))
+    assert solutions[0] == solutions[1]
+
+
+def test_a_thread_is_left_behind_by_an_interrupt_that_it_does_not_see(monkeypatch):
+    stopped, ended = threading.Event(), threading.Event()
+    monkeypatch.setattr(parallel, "wait", interrupted_once(parallel.wait))
+    with pytest.raises(AlarmError):
+        in_own_thread(lambda: ended.wait(5.0), stopped.set)
+    assert stopped.is_set()
+    ended.set()
+
+
+def interrupted_once(wait: Any) -> Any:
+    calls = []
+
+    def waiting(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise AlarmError
+        return wait(*arguments)
+
+    return waiting
