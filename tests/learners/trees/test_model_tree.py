@@ -132,19 +132,6 @@ def test_pure_leaves_say_so():
         assert model.predict_proba(x).max(axis=1).min() > 0.999
 
 
-@pytest.mark.parametrize("tree", ["shared", "per_class"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@settings(max_examples=10)
-@given(seed=seeds)
-def test_a_weight_of_k_is_k_rows(tree, n_classes, seed):
-    X, y = table(seed, 120, n_classes)
-    times = np.random.default_rng(seed).integers(0, 4, len(y))
-    limits = {"min_samples_leaf": 1, "min_weight_leaf": 0.12, "tree": tree, "n_leaf_steps": 5}
-    weighted = small(**limits).fit(X, y, times)
-    repeated = small(**limits).fit(X.repeat(times, axis=0), y.repeat(times))
-    assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
-
-
 def awkward_tables():
     rng = np.random.default_rng(0)
     x = rng.normal(size=60)
@@ -284,14 +271,6 @@ def test_auto_is_the_depth_of_the_rows_of_a_tree(learner, n_grown):
     X, y = boxes(2000)
     told = learner.__class__(**learner.get_params()).set_params(max_depth=depth_for(n_grown, 20))
     assert_array_equal(learner.fit(X, y).predict_proba(X), told.fit(X, y).predict_proba(X))
-
-
-@pytest.mark.parametrize("factor", [1e-100, 1e-6, 3.0, 1e100])
-def test_scale_of_the_weights_changes_nothing(factor):
-    X, y = table(0, 150, 3, missing=0.1)
-    w = np.random.default_rng(0).exponential(size=150)
-    one, other = small().fit(X, y, w), small().fit(X, y, factor * w)
-    assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-9)
 
 
 def test_weights_of_trees_of_many_classes_are_multiples_whose_squares_are_exact():

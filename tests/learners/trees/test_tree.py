@@ -202,37 +202,26 @@ def test_below_zero_a_split_that_gains_nothing_is_the_first_step_of_xor():
     assert TreeVoter(max_depth=2, min_impurity_decrease=-np.inf).fit(X, y).score(X, y) == 1.0
 
 
-@pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_same_tree_as_scikit_learn(limits):
-    X, y = coarse_numbers()
-    w = scaled_weights(random_weights())
-    peer = DecisionTreeRegressor(**of_scikit_learn(limits), random_state=0).fit(X, y, w)
-    tree = TreeRegressor(**limits).fit(X, y, w)
-    assert tree.committee_.n_nodes == peer.tree_.node_count
-    assert_allclose(tree.predict(X), peer.predict(X), rtol=1e-9)
-    forest = tree.committee_.voters
-    assert_allclose(np.sort(forest.weight), np.sort(peer.tree_.weighted_n_node_samples), rtol=1e-9)
-    assert_array_equal(np.sort(forest.count), np.sort(peer.tree_.n_node_samples))
-    assert_allclose(tree.feature_importances_, peer.feature_importances_, rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("criterion", "limits"),
-    [("poisson", each) for each in LIMITS]
+    [(criterion, each) for criterion in ("squared_error", "poisson") for each in LIMITS]
     + [("absolute_error", each) for each in LIMITS if "max_leaf_nodes" not in each],
     ids=str,
 )
-def test_same_tree_of_another_error_as_scikit_learn(criterion, limits):
+def test_same_tree_as_scikit_learn(criterion, limits):
     X, y = coarse_numbers()
-    y, w = np.exp(0.3 * y), scaled_weights(random_weights())
+    y, w = y if criterion == "squared_error" else np.exp(0.3 * y), scaled_weights(random_weights())
     peer = DecisionTreeRegressor(criterion=criterion, **of_scikit_learn(limits), random_state=0).fit(X, y, w)
     tree = TreeRegressor(criterion=criterion, **limits).fit(X, y, w)
     assert tree.committee_.n_nodes == peer.tree_.node_count
     assert_allclose(tree.predict(X), peer.predict(X), rtol=1e-9)
     assert_allclose(tree.feature_importances_, peer.feature_importances_, rtol=1e-9, atol=1e-12)
+    forest = tree.committee_.voters
+    assert_allclose(np.sort(forest.weight), np.sort(peer.tree_.weighted_n_node_samples), rtol=1e-9)
+    assert_array_equal(np.sort(forest.count), np.sort(peer.tree_.n_node_samples))
     if criterion == "poisson":
-        forest = RandomForestRegressor(1, criterion=criterion, bootstrap=False, random_state=0, **limits).fit(X, y, w)
-        assert_allclose(forest.predict(X), peer.predict(X), rtol=1e-9)
+        one = RandomForestRegressor(1, criterion=criterion, bootstrap=False, random_state=0, **limits).fit(X, y, w)
+        assert_allclose(one.predict(X), peer.predict(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("of", [TreeRegressor, RandomForestRegressor])
