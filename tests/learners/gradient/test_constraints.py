@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.voters.forest import Forest
-from tests.gradient_cases import LIGHTGBM, PLAIN, SMALL, answer, both, data, learner, whole_numbers
+from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner
 
 P = 6
 
@@ -155,20 +155,6 @@ def test_columns_in_no_group_are_a_group(kind):
     rest, all_of_them = (learner(kind, interaction_constraints=c).fit(X, y) for c in ([{0, 3}], ([0, 3], [1, 2])))
     assert_array_equal(answer(rest, X), answer(all_of_them, X))
     assert frozenset({1, 2}) in paths(rest)
-
-
-def test_the_trees_of_lightgbm_under_the_same_groups():
-    lightgbm = pytest.importorskip("lightgbm")
-    X, y = whole_numbers(800, 3)
-    groups = [[0, 1, 3], [1, 2], [3, 4]]
-    settings = {"num_leaves": 12, "min_data_in_leaf": 10, "interaction_constraints": groups}
-    peer = lightgbm.train(LIGHTGBM | settings, lightgbm.Dataset(X, y), num_boost_round=10)
-    ours = GradientBoostingRegressor(
-        n_estimators=10,
-        **PLAIN | {"max_leaf_nodes": 12, "leaf_l2": 0.0, "min_samples_leaf": 10},
-        interaction_constraints=groups,
-    ).fit(X, y)
-    assert_allclose(ours.predict(X), peer.predict(X), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(

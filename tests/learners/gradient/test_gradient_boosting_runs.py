@@ -1,4 +1,4 @@
-"""Gradient boosting that stops early, and that goes on from an earlier fit."""
+"""Gradient boosting that stops early, goes on from an earlier fit, or is refitted on other rows."""
 
 import copy
 import warnings
@@ -7,32 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer
-from sklearn.metrics import log_loss
 
 import committee
-from committee import GradientBoostingClassifier, GradientBoostingRegressor
-from committee.learners.gradient import gradient_fit, trials
+from committee import GradientBoostingClassifier, GradientBoostingRegressor, scan
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.rounds import RowsInMemory
-from committee.learners.gradient.trials import (
-    CLASSES,
-    ERRORS,
-    FEW_ROUNDS,
-    FEWEST_ROUNDS,
-    FINER,
-    LARGEST_RATE,
-    MOST_ROUNDS,
-    TRIAL_RATE,
-    TRIAL_ROUNDS,
-    WITHOUT_TRIALS,
-    Pace,
-    RoundSettings,
-    TrialResult,
-    one_row_in,
-)
-from tests.gradient_cases import SMALL, answer, both, data, learner, table
+from tests.gradient_cases import SMALL, answer, both, data, learner, numbers, table
 from tests.subjects import assert_same_bits
 
 
@@ -129,24 +111,6 @@ def test_leaves_are_refitted_on_all_rows(loss, weighted):
 
 
 @both
-def test_held_out_rows_are_watched_without_early_stopping(kind):
-    X, y = data(kind, 200)
-    X_val, y_val = data(kind, 150, seed=1)
-    model = learner(kind, n_estimators=20, learning_rate=1.0).fit(X, y, X_val=X_val, y_val=y_val)
-    assert model.committee_.n_voters == len(model.validation_losses_) == 20
-    assert_array_equal(answer(learner(kind, n_estimators=20, learning_rate=1.0).fit(X, y), X), answer(model, X))
-
-
-@both
-def test_a_validation_set_must_fit(kind):
-    X, y = data(kind)
-    cases = [(X, None, "X_val and y_val go together"), (X[:, :3], y, "3 features"), (X, y[:-1], "inconsistent numbers")]
-    for X_val, y_val, message in cases + [(X, y + 1, "not a class of y")] * (kind == "classes"):
-        with pytest.raises(ValueError, match=message):
-            learner(kind, early_stopping=True).fit(X, y, X_val=X_val, y_val=y_val)
-
-
-@both
 @pytest.mark.parametrize(
     "params",
     [
@@ -174,43 +138,43 @@ def test_a_warm_start_is_one_long_fit(kind, params):
     assert parts.set_params(n_estimators=9).fit(X, y).committee_.n_voters == 9
 
 
-def test_a_warm_start_with_early_stopping_sees_the_earlier_rounds():
-    X, y = table(noise=1.0)
-    X_val, y_val = table(100, seed=1, noise=1.0)
-    settings = {"early_stopping": True, "n_iter_no_change": 50, "learning_rate": 0.3}
-    val = {"X_val": X_val, "y_val": y_val}
-    whole = learner("classes", n_estimators=14, **settings).fit(X, y, **val)
-    parts = learner("classes", n_estimators=5, warm_start=True, **settings).fit(X, y, **val)
-    parts.set_params(n_estimators=14).fit(X, y, **val)
-    assert_allclose(parts.validation_losses_, whole.validation_losses_, rtol=1e-12)
-    assert_array_equal(parts.predict_proba(X), whole.predict_proba(X))
-
-
 @both
-@pytest.mark.parametrize("stored", [False, True])
-def test_a_warm_start_holds_the_same_rows_out(kind, stored, tmp_path):
+@pytest.mark.parametrize("held_out", ["drawn", "drawn by a stored seed", "given"])
+def test_a_warm_start_holds_the_same_rows_out(kind, held_out, tmp_path):
     """Rows that trees were grown on would say that further rounds are better than they are."""
     X, y = data(kind)
+    given = dict(zip(("X_val", "y_val"), data(kind, 100, seed=1), strict=True)) if held_out == "given" else {}
     settings = {"early_stopping": True, "n_iter_no_change": 50, "subsample": 0.7}
-    whole = learner(kind, n_estimators=9, **settings, random_state=np.random.RandomState(3)).fit(X, y)
-    parts = learner(kind, n_estimators=4, warm_start=True, **settings, random_state=np.random.RandomState(3)).fit(X, y)
-    if stored:
+    whole, parts = (
+        learner(kind, n_estimators=n, warm_start=n < 9, random_state=np.random.RandomState(3), **settings)
+        for n in (9, 4)
+    )
+    whole.fit(X, y, **given)
+    parts.fit(X, y, **given)
+    if held_out == "drawn by a stored seed":
         parts.set_params(random_state=None).save(tmp_path / "model")
         parts = committee.load(tmp_path / "model")
-    parts.set_params(n_estimators=9).fit(X, y)
+    parts.set_params(n_estimators=9).fit(X, y, **given)
     assert parts.seed_ == whole.seed_
     assert_allclose(parts.validation_losses_, whole.validation_losses_, rtol=1e-12)
+    if given:
+        assert_same_bits(parts, whole, X)
     again = parts.set_params(warm_start=False, random_state=None).fit(X, y)
     assert again.seed_ != whole.seed_
+
+
+def with_categories(X, y):
+    """A frame of the columns of X, of few categories and of many."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    return frame.assign(few=rng.choice(list("xyz"), len(y)), many=[f"c{i}" for i in rng.integers(0, 40, len(y))])
 
 
 @both
 def test_a_loaded_model_goes_on(kind, tmp_path):
     """Also one that was not saved with `warm_start`, of a frame with few and many categories, and missing values."""
-    rng = np.random.default_rng(0)
     X, y = data(kind)
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    frame["few"], frame["many"] = rng.choice(list("xyz"), len(y)), [f"c{i}" for i in rng.integers(0, 40, len(y))]
+    frame = with_categories(X, y)
     frame.loc[::7, ["a", "few"]] = None
     settings = {"subsample": 0.7, "max_features": 0.5, "leaf": "auto"}
     learner(kind, n_estimators=4, **settings).fit(frame, y).save(tmp_path / "model")
@@ -221,10 +185,8 @@ def test_a_loaded_model_goes_on(kind, tmp_path):
 @both
 def test_a_loaded_model_goes_on_with_new_rows(kind, tmp_path):
     """They need not have all categories of the first rows."""
-    rng = np.random.default_rng(0)
     X, y = data(kind)
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    frame["few"], frame["many"] = rng.choice(list("xyz"), len(y)), [f"c{i}" for i in rng.integers(0, 40, len(y))]
+    frame = with_categories(X, y)
     first, w = np.arange(len(y)) < 150, np.arange(len(y)) % 3
     new = (frame["few"] != "z").to_numpy() & frame["many"].isin(frame["many"][first]).to_numpy() & ~first
     typed = frame.assign(few=pd.Categorical(frame["few"], categories=list("xyz")))
@@ -268,232 +230,125 @@ def test_too_few_rows_for_two_leaves_are_told(kind):
         learner(kind, min_samples_leaf=9).fit(X[:19], y[:19])
 
 
-TRIED = {"learning_rate": "auto"}
+# --- leaves refitted on other rows -----------------------------------------------------------------------------------
 
-
-def test_noise_gets_small_steps_and_a_clear_rule_large_ones():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 5))
-    clear, noisy = (X[:, 0] > 0) ^ (X[:, 1] > 0), rng.random(600) < 0.5
-    rates = [
-        GradientBoostingClassifier(n_estimators=100, random_state=0).fit(X, y).learning_rate_ for y in (noisy, clear)
-    ]
-    assert rates[0] < 0.02
-    assert rates[1] > 0.1
-
-
-def test_the_rate_is_the_total_step_over_the_rounds():
-    X, y = data("classes")
-    few, many = (learner("classes", n_estimators=n, **TRIED).fit(X, y).learning_rate_ for n in (100, 400))
-    assert few == pytest.approx(4.0 * many)
-    assert learner("classes", n_estimators=1, **TRIED).fit(X, y).learning_rate_ == LARGEST_RATE
-    rounds = few * 100 / (CLASSES.more_step * TRIAL_RATE)
-    assert rounds == pytest.approx(round(rounds))
-    assert 1 <= rounds <= TRIAL_ROUNDS
-
-
-@both
-def test_trials_serve_rows_that_are_not_seen(kind):
-    train, test = data(kind, 300), data(kind, 2000, seed=1)
-    rate = learner(kind, n_estimators=100, **TRIED).fit(*train).learning_rate_
-    loss = learner(kind)._chosen_loss()
-
-    def held_out(learning_rate):
-        model = learner(kind, n_estimators=100, learning_rate=learning_rate).fit(*train)
-        return float(loss.value(test[1], model.committee_.decision_function(test[0])).mean())
-
-    assert held_out(rate) < min(held_out(4.0 * rate), held_out(rate / 4.0))
-
-
-@pytest.mark.parametrize(
-    "settings", [{"early_stopping": True}, {"line_search": True}, {"learning_rate": 0.3}], ids=lambda s: next(iter(s))
-)
-@both
-def test_no_trials(kind, settings):
-    X, y = data(kind)
-    expected = settings.get("learning_rate", WITHOUT_TRIALS)
-    assert learner(kind, **TRIED | settings).fit(X, y).learning_rate_ == expected
-
-
-def test_too_few_rows_for_trials():
-    X = np.arange(6.0)[:, None]
-    model = GradientBoostingClassifier(n_estimators=5, min_samples_leaf=1)
-    assert model.fit(X, [0, 0, 0, 1, 1, 1]).learning_rate_ == WITHOUT_TRIALS
-
-
-@both
-def test_a_warm_start_keeps_the_rate(kind):
-    X, y = data(kind)
-    model = learner(kind, n_estimators=10, warm_start=True, **TRIED).fit(X, y)
-    rate = model.learning_rate_
-    model.set_params(n_estimators=20).fit(X, y)
-    assert model.learning_rate_ == rate
-    assert_array_equal(model.committee_.weights, rate)
-
-
-def test_small_steps_are_tried_where_a_few_large_ones_fit_all_rows(monkeypatch):
-    rng = np.random.default_rng(6)
-    X = rng.normal(size=(1150, 1000))
-    y = X[:, :4].sum(axis=1) + 0.5 * rng.normal(size=1150) > 0.0
-    learner = GradientBoostingClassifier(
-        subsample=0.7, max_features=0.5, max_leaf_nodes=15, min_samples_leaf=5, max_bins=32, random_state=0
-    )
-    model = clone(learner).fit(X[:150], y[:150])
-    large, small = model.trials_["rounds"]
-    assert large <= FEW_ROUNDS and small * FINER == round(small * FINER) > large
-    assert model.trials_["loss"][1] < model.trials_["loss"][0]
-    assert_allclose(model.learning_rate_ * model.n_estimators_, CLASSES.more_step * TRIAL_RATE * small)
-    monkeypatch.setattr(trials, "FEW_ROUNDS", 0)
-    without = learner.fit(X[:150], y[:150])
-    assert without.trials_["rounds"] == [large]
-    losses = [log_loss(y[150:], fit.predict_proba(X[150:])) for fit in (model, without)]
-    assert losses[0] < 0.95 * losses[1]
-
-
-@pytest.mark.parametrize(("best", "rounds"), [(5, 200), (75, 360), (150, 720), (400, 1000)])
-def test_rounds_are_as_many_as_the_best_total_step_takes(best, rounds):
-    settings, curve = RoundSettings(15, 1.0, 0), np.r_[np.arange(best, 0.0, -1.0), 0.0].tolist()
-    result = TrialResult(settings, curve, np.zeros(1), np.ones(1))
-    assert CLASSES.most_rounds(result) == rounds
-    assert_allclose(CLASSES.learning_rate(result, rounds) * rounds, CLASSES.more_step * TRIAL_RATE * best)
-
-
-@pytest.mark.parametrize(
-    ("n", "n_classes", "one_in"),
-    [
-        (100_000, 8, 4),
-        (50_000, 8, 2),
-        (49_999, 100, 1),
-        (100_000, 3, 1),
-        (10**6, 2, 1),
-        (10**6, None, 1),
-        (10**6, 3, 15),
-    ],
-)
-def test_trials_of_many_rows_and_classes_take_a_sample(n, n_classes, one_in):
-    assert one_row_in(n, n_classes) == one_in
-
-
-def test_sampled_trials_take_larger_total_steps_and_fewer_rounds():
-    pace, before = Pace.of(4, 4), Pace.of(4, 1)
-    trial = TrialResult(RoundSettings(15, 1.0, 0), [2.0, *np.arange(1.0, 0.0, -0.1)], np.zeros(1), np.ones(1))
-    assert before is CLASSES and before.most_rounds(trial) == 200 and pace.most_rounds(trial) == 100
-    assert_allclose(pace.total_step(trial) / before.total_step(trial), 4**0.38)
-
-
-@pytest.mark.parametrize("weights", [None, np.arange(605) % 3])
-def test_a_fit_by_sampled_trials(weights, monkeypatch):
-    sizes = []
-
-    def recorded(rows, units, own=gradient_fit.rows_of_trials):
-        sizes.append(np.bincount(rows.labels, rows.weights))
-        return own(rows, units)
-
-    monkeypatch.setattr(gradient_fit, "one_row_in", lambda n, n_classes: 6)
-    monkeypatch.setattr(gradient_fit, "rows_of_trials", recorded)
-    X, y = table(605, 3)
-    y[600:] = 3
-    model = GradientBoostingClassifier(max_leaf_nodes="auto", random_state=0).fit(X, y, weights)
-    assert model.n_estimators_ == 100 and len(model.trials_["loss"]) == 2  # more leaves are not tried
-    expected = np.bincount(y, weights) / [6, 6, 6, 1]  # a class of fewer rows than parts is in the sample
-    assert_allclose(sizes, expected[None], atol=1.0)
-
-
-@pytest.mark.parametrize(("n", "most"), [(None, 150), (1, 10), (48, 50), (100, 75), (200, 75), (300, 112), (1000, 150)])
-def test_rounds_of_trials(n, most):
-    assert CLASSES.most_trial_rounds(n) == most
-
-
-def test_rounds_of_the_table():
-    X, y = factorial()
-    model = GradientBoostingClassifier(random_state=0, warm_start=True, max_leaf_nodes=7).fit(X[:300], y[:300])
-    assert model.n_estimators_ == len(model.committee_.weights) > 200
-    assert_allclose(model.learning_rate_, 0.1, rtol=0.01)
-    assert model.fit(X[:300], y[:300]).n_estimators_ == len(model.committee_.weights)  # nothing is added
-
-
-@pytest.mark.parametrize(("settings", "rounds"), [({}, FEWEST_ROUNDS), ({"early_stopping": True}, MOST_ROUNDS)])
-def test_rounds_without_trials(settings, rounds):
-    X, y = data("classes", 40)
-    shape = {
-        "max_leaf_nodes": 2,
-        "n_iter_no_change": 2000,
-        "learning_rate": 1e-4,
-        "subsample": 1.0,
-        "max_features": None,
-    }
-    model = GradientBoostingClassifier(random_state=0, **shape | settings).fit(X, y)
-    assert model.n_estimators_ == rounds
-
-
-def factorial(seed=0):
-    """All combinations of six columns' levels; a class is a rule of four of them."""
-    X = np.array(list(np.ndindex(3, 4, 3, 4, 3, 4)), dtype=float)
-    y = (X[:, 0] + X[:, 1] > 3) ^ ((X[:, 2] == 1) & (X[:, 3] > 1))
-    order = np.random.default_rng(seed).permutation(len(y))[:900]
-    return X[order], y[order]
-
-
-def test_a_rule_of_all_rows_and_columns_is_tried_and_taken():
-    X, y = factorial()
-    test, train = np.arange(300), np.arange(300, 900)
-    params = {"n_estimators": 60, "random_state": 0, "max_leaf_nodes": 15}
-    model = GradientBoostingClassifier(**params).fit(X[train], y[train])
-    assert (model.subsample_, model.max_features_, model.max_leaf_nodes_) == (1.0, 0, 15)
-    assert model.trials_["subsample"] == [0.7, 1.0] and model.trials_["max_features"] == [3, 0]
-    assert model.trials_["gain"][1] > ERRORS * model.trials_["standard_error"][1] > 0.0
-    drawn = GradientBoostingClassifier(**params, subsample=0.7, max_features=0.5).fit(X[train], y[train])
-    assert (drawn.subsample_, drawn.max_features_, len(drawn.trials_["loss"])) == (0.7, 3, 1)
-    assert log_loss(y[test], model.predict_proba(X[test])) < log_loss(y[test], drawn.predict_proba(X[test]))
-
-
-def test_noise_is_drawn_from():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(600, 6)), rng.random(600) < 0.5
-    model = GradientBoostingClassifier(n_estimators=20, random_state=0).fit(X, y)
-    assert (model.subsample_, model.max_features_, model.max_leaf_nodes_) == (0.7, 3, 15)
-
-
-def test_trees_grow_where_the_target_has_many_interactions():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 8, size=(2000, 3)).astype(float)
-    y = rng.normal(size=(8, 8, 8))[tuple(X.astype(int).T)] + 0.5 * rng.normal(size=2000)
-    model = GradientBoostingRegressor(n_estimators=20, leaf="constant", leaf_l2=1.0, random_state=0).fit(X, y)
-    assert model.max_leaf_nodes_ == 63 and model.trials_["max_leaf_nodes"] == [15, 31, 63]
-    few = GradientBoostingRegressor(n_estimators=20, leaf="constant", leaf_l2=1.0, random_state=0).fit(X[:300], y[:300])
-    assert few.max_leaf_nodes_ == 15
+REFITTED = {
+    "lines": {"leaf": "linear"},
+    "constants": {"leaf": "constant"},
+    "medians": {"loss": "absolute_error"},
+    "least squares": {"newton": False, "line_search": True},
+    "bounded": {"max_delta_step": 0.5},
+    "quantiles": {"loss": "quantile", "quantile": [0.2, 0.8]},
+    "abstaining": {"leaf_l0": 0.5, "leaf_l1": 0.5},
+}
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_gain_has_the_error_of_a_mean_of_differences(weighted):
+@pytest.mark.parametrize("name", REFITTED)
+def test_the_training_rows_give_the_trained_leaves(name, weighted):
+    X, y = numbers(150)
+    w = np.random.default_rng(0).integers(0, 4, 150) if weighted else None
+    model = GradientBoostingRegressor(**SMALL | {"n_estimators": 4} | REFITTED[name]).fit(X, y, w)
+    assert_allclose(model.refit(X, y, w, decay_rate=0.0).predict(X), model.predict(X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"tree": "shared"}, {"loss": "exponential"}], ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_training_rows_of_classes(n_classes, settings):
+    X, y = table(150, n_classes)
+    labels = np.array(["a", "b", "c"])[y]
+    model = learner("classes", n_estimators=3, class_weight="balanced", **settings).fit(X, labels)
+    assert_allclose(answer(model.refit(X, labels, decay_rate=0.0), X), answer(model, X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("tree", ["shared", "per_target"])
+@pytest.mark.parametrize("leaf", ["constant", "linear"])
+def test_the_training_rows_of_several_targets_and_of_kept_rounds(tree, leaf):
+    X, y = numbers(200)
+    y, o = np.stack([y, 100.0 * X[:, 1] ** 2], axis=1), np.tile(X[:, 2:3], 2)
+    model = learner("numbers", tree=tree, leaf=leaf, early_stopping=True, n_iter_no_change=3).fit(X, y, offset=o)
+    again = model.refit(X, y, offset=o, decay_rate=0.0)  # a stopped fit has refitted its leaves on all rows
+    assert_allclose(again.predict(X), model.predict(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize("leaf", ["constant", "linear"])
+def test_the_first_round_of_a_refit_is_a_mixture(leaf):
+    """Later rounds follow the mixed scores."""
+    X, y = numbers(300)
+    old, new = slice(0, 150), slice(150, None)
+    model = learner("numbers", n_estimators=1, leaf=leaf).fit(X[old], y[old])
+    fresh = model.refit(X[new], y[new], decay_rate=0.0)
+    assert_allclose(model.refit(X[new], y[new], decay_rate=1.0).predict(X), model.predict(X), rtol=1e-12)
+    mixed = model.refit(X[new], y[new], decay_rate=0.3)
+    start = [each.committee_.intercept for each in (model, fresh, mixed)]
+    assert_allclose(start[2], 0.3 * start[0] + 0.7 * start[1])
+    # of the squared error the new leaves at the mixed intercept: their hessians are those of the rows
+    forest = getattr(model.committee_.voters, "forest", model.committee_.voters)
+    leaves, residual = forest.apply(X[new])[:, 0], y[new] - start[2]
+    for i in np.flatnonzero(forest.feature < 0).tolist():
+        rows = leaves == i
+        own = residual[rows].sum() / (rows.sum() + 5.0) if rows.any() else forest.value[i, 0]
+        value = getattr(mixed.committee_.voters, "forest", mixed.committee_.voters).value[i, 0]
+        assert_allclose(value, 0.3 * forest.value[i, 0] + 0.7 * own, rtol=1e-9, atol=1e-12)
+
+
+def test_refits_with_leaves_without_rows_and_rows_without_weight(tmp_path):
+    X, y = table(200)
+    model = learner("classes", n_estimators=3).fit(X, y)
+    low = X[:, 0] < 0.0
+    one = model.refit(X[low], y[low], decay_rate=0.5)
+    other = model.refit(X, y, low, decay_rate=0.5)
+    assert_array_equal(answer(one, X), answer(other, X))
+    one.save(tmp_path / "model.safetensors")
+    forest, before = one.committee_.voters, model.committee_.voters
+    untouched = np.ones(len(forest.feature), dtype=bool)
+    for t, leaves in enumerate(forest.apply(X[low]).T):
+        untouched[forest.offset[t] + np.unique(leaves)] = False
+    assert_array_equal(forest.value[untouched], before.value[untouched])
+    assert not np.allclose(forest.value, before.value)
+
+
+def test_refits_on_frames_and_sparse_rows():
     rng = np.random.default_rng(0)
-    losses, times = rng.exponential(size=(2, 40)), rng.integers(0, 4, 40) if weighted else np.ones(40, dtype=int)
-    first, other = (TrialResult(RoundSettings(15, 1.0, 0), [1.0], each, times.astype(float)) for each in losses)
-    repeated = np.repeat(losses[0] - losses[1], times)
-    gain, error = other.gain_on(first)
-    assert gain == pytest.approx(repeated.mean())
-    assert error == pytest.approx(repeated.std() / np.sqrt(len(repeated)))
+    frame = pd.DataFrame({"a": rng.normal(size=150), "b": pd.Categorical(rng.choice(list("xyz"), 150))})
+    frame["y"] = frame["a"] + (frame["b"] == "x")
+    model = learner("numbers", n_estimators=3).fit(frame, "y")
+    assert_allclose(
+        model.refit(frame, "y", decay_rate=0.0).predict(frame[["a", "b"]]), model.predict(frame[["a", "b"]])
+    )
+    X, y = table(150)
+    dense = learner("classes", n_estimators=3).fit(X, y)
+    sparse = learner("classes", n_estimators=3).fit(csr_array(X), y).refit(csr_array(X[:90]), y[:90])
+    assert_allclose(sparse.decision_function(csr_array(X)), answer(dense.refit(X[:90], y[:90]), X), rtol=1e-12)
 
 
-def test_a_warm_start_and_a_file_keep_the_settings(tmp_path):
-    X, y = factorial()
-    model = GradientBoostingClassifier(n_estimators=8, random_state=0, warm_start=True).fit(X, y)
-    kept = model.max_leaf_nodes_, model.subsample_, model.max_features_
-    model.save(tmp_path / "model")
-    loaded = committee.load(tmp_path / "model")
-    assert loaded.trials_ == model.trials_ and kept[1:] == (1.0, 0)
-    for each in (model, loaded):
-        each.set_params(n_estimators=12, warm_start=True).fit(X, y)
-        assert (each.max_leaf_nodes_, each.subsample_, each.max_features_) == kept
-    assert_same_bits(model, loaded, X)
+def test_refits_that_are_refused():
+    X, y = table(150)
+    model = learner("classes", n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match=r"decay_rate is 1.5; it must be a number from 0 to 1"):
+        model.refit(X, y, decay_rate=1.5)
+    with pytest.raises(ValueError, match=r"^y holds 7, which is not a class of the model; its classes are \[0, 1\]"):
+        model.refit(X, np.where(y == 1, 7, y))
+    number = learner("numbers", n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match=r"^Input y contains NaN"):
+        number.refit(X, np.where(y == 1, np.nan, y))
+    with pytest.raises(ValueError, match=r"^y has 2 targets for each row, and the model predicts 1"):
+        number.refit(X, np.c_[y, y])
+    with pytest.raises(ValueError, match="could break monotonic_constraints"):
+        learner("classes", n_estimators=2, monotonic_constraints=[1, 0, 0, 0]).fit(X, y).refit(X, y)
+    with pytest.raises(ValueError, match="X is read in pieces"):
+        model.refit(scan(X), y)
+    with pytest.warns(UserWarning, match="one class"):
+        constant = learner("classes").fit(X, np.zeros(150))
+    with pytest.raises(ValueError, match="this model has one class"):
+        constant.refit(X, np.zeros(150))
 
 
-def test_breast_cancer_without_a_knob():
-    X, y = load_breast_cancer(return_X_y=True)
-    test = np.arange(1, len(y), 2)
-    losses = []
-    for seed in range(3):
-        shares = GradientBoostingClassifier(random_state=seed).fit(X[::2], y[::2]).predict_proba(X[test])
-        losses.append(-np.log(shares[np.arange(len(test)), y[test]]).mean())
-    assert np.mean(losses) < 0.18  # LightGBM as it comes: 0.193
-    assert GradientBoostingRegressor(random_state=0).fit(X[::2, 1:], X[::2, 0]).score(X[test, 1:], X[test, 0]) > 0.95
+def test_a_refitted_model_stays_as_it_was():
+    X, y = table(150)
+    model = GradientBoostingClassifier(**SMALL, n_estimators=3, random_state=0).fit(X, y, X_val=X, y_val=y)
+    before, losses = answer(model, X), model.validation_losses_
+    renewed = model.refit(X[:100], y[:100])
+    assert_array_equal(answer(model, X), before)
+    assert model.validation_losses_ is losses and not hasattr(renewed, "validation_losses_")
+    assert renewed.get_params() == model.get_params()

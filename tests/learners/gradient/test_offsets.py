@@ -16,8 +16,8 @@ from committee import (
     RandomForestRegressor,
     scan,
 )
-from committee.objectives.losses import Tweedie, classification_loss, regression_loss
-from tests.gradient_cases import LIGHTGBM, PLAIN, SMALL, answer, learner, numbers, table, whole_numbers
+from committee.objectives.losses import Tweedie, classification_loss
+from tests.gradient_cases import SMALL, answer, learner, numbers, table
 
 LOSSES = ("squared_error", "absolute_error", "huber", "poisson", "gamma", "tweedie")
 
@@ -168,24 +168,6 @@ def test_offsets_that_are_equal_for_all_classes_change_no_probability():
     models = [learner("classes", n_estimators=3).fit(X, y, offset=each) for each in (o, o + of_rows)]
     one, other = (model.predict_proba(X, offset=each) for model, each in zip(models, (o, o + of_rows), strict=True))
     assert_allclose(one, other, atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["numbers", "classes"])
-def test_init_score_of_lightgbm(kind):
-    lightgbm = pytest.importorskip("lightgbm")
-    X, z = whole_numbers(600, seed=3)
-    y = (z > 2.5).astype(np.uint16) if kind == "classes" else z
-    offset = 0.5 * np.random.default_rng(0).normal(size=600)
-    loss = classification_loss("log_loss") if kind == "classes" else regression_loss("squared_error")
-    offset += loss.best_shift(y, offset)  # LightGBM has no intercept beside an init_score
-    limits = {"min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 9.345, "num_leaves": 8}
-    options = LIGHTGBM | limits | {"objective": "binary" if kind == "classes" else "regression"}
-    peer = lightgbm.train(options, lightgbm.Dataset(X, y, init_score=offset), num_boost_round=8)
-    made = GradientBoostingClassifier if kind == "classes" else GradientBoostingRegressor
-    ours = {"max_leaf_nodes": 8, "leaf_l2": 0.0, "min_samples_leaf": 1, "min_hessian_leaf": 9.345}
-    model = made(n_estimators=8, **PLAIN | ours).fit(X, y, offset=offset)
-    assert_allclose(answer(model, X), peer.predict(X, raw_score=True), rtol=1e-5, atol=1e-6)
-    assert_allclose(model.committee_.decision_function(X, offset=offset) - answer(model, X), offset)
 
 
 def test_every_method_of_predictions_takes_the_offset():
