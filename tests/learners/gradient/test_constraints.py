@@ -1,5 +1,6 @@
-"""Interaction constraints: which columns meet on a path, what that makes of a model, and what is refused."""
+"""Interaction constraints, by the columns that meet on a path, and monotone ones, along columns; what is refused."""
 
+from functools import partial
 from itertools import combinations
 
 import hypothesis.strategies as st
@@ -7,13 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from hypothesis import given
+from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.objectives.losses import Huber
 from committee.voters.forest import Forest
-from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner
+from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner, seeds
 
 P = 6
 
@@ -185,12 +187,13 @@ LABELS = np.array(["high", "low", "middle"])
 """Classes in the order of their scores."""
 
 
-def lines(j, X, seed):
-    """Rows that differ in column j alone, ``(20, 30, P)``; its first value is missing in none."""
+def along(predict, j, X, seed=0):
+    """Predictions at 20 rows of X moved along column j, ``(20, 30)`` or ``(20, 30, K)``."""
     rng = np.random.default_rng(seed)
     moved = np.repeat(X[rng.integers(0, len(X), 20), None], 30, axis=1)
     moved[:, :, j] = np.linspace(-3, 3, 30)
-    return moved
+    predicted = predict(moved.reshape(-1, N_COLUMNS))
+    return predicted.reshape(20, 30, *predicted.shape[1:])
 
 
 def noisy(n, seed, missing):
@@ -201,11 +204,6 @@ def noisy(n, seed, missing):
     if missing:
         X[rng.random(X.shape) < 0.1] = np.nan
     return X, y
-
-
-def scores(model, moved):
-    """Scores along lines, ``(20, 30, K)``."""
-    return answer(model, moved.reshape(-1, N_COLUMNS)).reshape(*moved.shape[:2], -1)
 
 
 @given(
@@ -234,7 +232,7 @@ def test_scores_of_classes_follow_their_directions(signs, seed, missing, by_clas
     settings = SMALL | params | {"n_estimators": 5, "learning_rate": 0.5, "random_state": 0}
     model = GradientBoostingClassifier(**settings, monotonic_constraints=constraints).fit(X, y)
     for j in range(N_COLUMNS):
-        steps = np.diff(scores(model, lines(j, X, seed)), axis=1)
+        steps = np.diff(along(partial(answer, model), j, X, seed), axis=1)
         assert (steps * np.array(signs)[:, j] >= -1e-12).all()
 
 
@@ -245,10 +243,9 @@ def test_a_class_rises_where_all_others_fall(seed, loss):
     constraints = {"high": [1, 0, 0], "low": [-1, 0, 0], "middle": [-1, 0, 0]}
     settings = SMALL | {"n_estimators": 10, "learning_rate": 0.5, "monotonic_constraints": constraints}
     model = GradientBoostingClassifier(loss=loss, **settings).fit(X, y)
-    moved = lines(0, X, seed)
-    probability = model.predict_proba(moved.reshape(-1, N_COLUMNS)).reshape(20, 30, K)
-    assert (np.diff(probability[:, :, 0], axis=1) >= -1e-12).all()
-    assert np.ptp(probability[:, :, 0]) > 0.1
+    probability = along(model.predict_proba, 0, X, seed)[:, :, 0]
+    assert (np.diff(probability, axis=1) >= -1e-12).all()
+    assert np.ptp(probability) > 0.1
 
 
 def test_a_rising_score_alone_does_not_make_a_probability_rise():
@@ -258,9 +255,8 @@ def test_a_rising_score_alone_does_not_make_a_probability_rise():
     y = LABELS[np.where(X[:, 0] < 0, rng.choice([0, 1], 600), np.where(X[:, 0] < 2, 0, 2))]
     X = np.repeat(X, N_COLUMNS, axis=1) * [1, 0, 0]
     model = GradientBoostingClassifier(**SMALL | {"n_estimators": 40, "monotonic_constraints": {"high": [1, 0, 0]}})
-    moved = lines(0, X, 0)
-    probability = model.fit(X, y).predict_proba(moved.reshape(-1, N_COLUMNS)).reshape(20, 30, K)[:, :, 0]
-    assert (np.diff(scores(model, moved)[:, :, 0], axis=1) >= -1e-12).all()
+    score, probability = (along(f, 0, X)[:, :, 0] for f in (partial(answer, model.fit(X, y)), model.predict_proba))
+    assert (np.diff(score, axis=1) >= -1e-12).all()
     assert np.diff(probability, axis=1).min() < -0.1
 
 
@@ -294,25 +290,61 @@ def test_ways_to_say_it():
         assert_array_equal(other, first)
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "poisson", Huber(50.0)], ids=str)
 @pytest.mark.parametrize(
     "constraints", [[1, 0, -1], {"a": 1, "c": -1}, [[1, 0, 0], [0, -1, 1]], [{0: 1}, {"b": -1, 2: 1}]], ids=str
 )
-def test_targets_with_trees_of_their_own(loss, constraints):
+def test_targets_with_trees_of_their_own_in_any_units(loss, constraints):
     rng = np.random.default_rng(0)
     X = np.round(rng.normal(size=(300, N_COLUMNS)), 1)
-    Y = np.column_stack([rng.poisson(np.exp(np.sin(3 * X[:, j]) + 0.3 * X[:, 2])) for j in (0, 1)]).astype(float)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    Y = np.column_stack([rng.poisson(np.exp(np.sin(3 * X[:, j]) + 0.3 * X[:, 2])) for j in (0, 1)]) * [0.01, 100.0]
     settings = PLAIN | {"n_estimators": 20, "tree": "per_target", "monotonic_constraints": constraints}
-    model = GradientBoostingRegressor(loss=loss, **settings).fit(frame, Y)
+    names = ["a", "b", "c"]
+    model = GradientBoostingRegressor(loss=loss, **settings).fit(pd.DataFrame(X, columns=names), Y)
     signs = [[1, 0, 0], [0, -1, 1]] if len(constraints) == 2 and isinstance(constraints, list) else [[1, 0, -1]] * 2
-    signs = np.array(signs)
     for j in range(N_COLUMNS):
-        moved = lines(j, X, 0)
-        predicted = model.predict(pd.DataFrame(moved.reshape(-1, N_COLUMNS), columns=["a", "b", "c"])).reshape(
-            20, 30, 2
-        )
-        assert (np.diff(predicted, axis=1) * signs[:, j] >= -1e-12).all()
+        predicted = along(lambda rows: model.predict(pd.DataFrame(rows, columns=names)), j, X)
+        assert (np.diff(predicted, axis=1) * np.array(signs)[:, j] >= -1e-12).all()
+        assert (np.ptp(predicted, axis=1) > 0.0).any()
+
+
+@settings(max_examples=20)
+@given(
+    seeds,
+    st.sampled_from(["squared_error", "absolute_error", "quantile", "huber"]),
+    st.sampled_from([(1, 0, 0), (-1, 1, 0), (1, -1, 1)]),
+    st.sampled_from([0.0, 1.0]),
+    st.booleans(),
+)
+def test_numbers_follow_their_directions(seed, loss, directions, penalty, missing):
+    rng = np.random.default_rng(seed)
+    X, y = np.round(rng.normal(size=(120, N_COLUMNS)), 1), rng.normal(size=120) * 2  # nothing in the data asks for it
+    y += X[:, 0] * rng.choice([-2, 0, 2])
+    if missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    limits = {"max_leaf_nodes": 8, "min_samples_leaf": 2, "leaf_l0": penalty, "leaf_l1": penalty, "learning_rate": 0.3}
+    model = GradientBoostingRegressor(8, loss=loss, quantile=0.3, **SMALL | limits, monotonic_constraints=directions)
+    model.fit(X, y)
+    for j, direction in enumerate(directions):
+        assert (direction * np.diff(along(model.predict, j, X, seed), axis=1) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "exponential", "probit"])
+def test_probabilities_of_two_classes_follow_their_direction(loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, N_COLUMNS))
+    y = (np.sin(3 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=300) > 0).astype(int)
+    params = {"monotonic_constraints": [1, 0, 0], "min_samples_leaf": 5, "max_leaf_nodes": 8}
+    P = along(GradientBoostingClassifier(20, loss=loss, **params).fit(X, y).predict_proba, 0, X)[:, :, 1]
+    assert (np.diff(P, axis=1) >= 0).all()
+    assert np.ptp(P) > 0.2
+
+
+def test_categories_have_no_direction():
+    X, y = noisy(90, 0, missing=False)
+    frame = pd.DataFrame({"b": pd.Categorical(X[:, 1] > 0)})
+    with pytest.raises(ValueError, match="whose categories have no order"):
+        GradientBoostingClassifier(monotonic_constraints={"b": 1}).fit(frame, y == "high")
 
 
 def test_quantiles_in_order_are_monotone_too():
@@ -322,7 +354,7 @@ def test_quantiles_in_order_are_monotone_too():
     model = GradientBoostingRegressor(
         20, loss="quantile", quantile=[0.2, 0.5, 0.8], tree="per_target", monotonic_constraints=[1, 0, 0], **PLAIN
     ).fit(X, y)
-    predicted = model.predict(lines(0, X, 0).reshape(-1, N_COLUMNS)).reshape(20, 30, 3)
+    predicted = along(model.predict, 0, X)
     assert (np.diff(predicted, axis=1) >= 0).all()
     assert (np.diff(predicted, axis=2) >= 0).all()
     assert np.ptp(predicted[:, :, 1]) > 0.5

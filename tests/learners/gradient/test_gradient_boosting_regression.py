@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.multioutput import MultiOutputRegressor
 
@@ -163,73 +162,6 @@ def test_quantiles_stop_early_and_go_on():
         parts.set_params(quantile=[0.2, 0.5, 0.8], n_estimators=6).fit(X, y)
 
 
-def along(column, n_columns, rng):
-    lines = np.repeat(rng.normal(size=(40, 1, n_columns)) * 1.5, 81, axis=1)
-    lines[:, :, column] = np.linspace(-4, 4, 81)
-    return lines
-
-
-@settings(max_examples=20)
-@given(
-    seeds,
-    st.sampled_from(["squared_error", "absolute_error", "quantile", "huber"]),
-    st.sampled_from([(1, 0, 0), (-1, 1, 0), (1, -1, 1)]),
-    st.sampled_from([0.0, 1.0]),
-    st.booleans(),
-)
-def test_monotone_constraints_hold(seed, loss, directions, penalty, missing):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(120, 3)), rng.normal(size=120) * 2  # nothing in the data asks for it
-    y += X[:, 0] * rng.choice([-2, 0, 2])
-    if missing:
-        X[rng.random(X.shape) < 0.1] = np.nan
-    model = fit(
-        loss,
-        np.round(X, 1),
-        y,
-        quantile=0.3,
-        monotonic_constraints=directions,
-        n_estimators=8,
-        leaf_l0=penalty,
-        leaf_l1=penalty,
-        min_samples_leaf=2,
-    )
-    for j, direction in enumerate(directions):
-        lines = along(j, 3, rng)
-        F = model.predict(lines.reshape(-1, 3)).reshape(lines.shape[:2])
-        assert (direction * np.diff(F, axis=1) >= -1e-12).all()
-
-
-@pytest.mark.parametrize("loss", ["log_loss", "exponential", "probit"])
-def test_monotone_probabilities(loss):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    y = (np.sin(3 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=300) > 0).astype(int)
-    model = GradientBoostingClassifier(
-        20, loss=loss, monotonic_constraints=[1, 0], min_samples_leaf=5, max_leaf_nodes=8
-    ).fit(X, y)
-    lines = along(0, 2, rng)
-    P = model.predict_proba(lines.reshape(-1, 2))[:, 1].reshape(lines.shape[:2])
-    assert (np.diff(P, axis=1) >= 0).all()
-    assert np.ptp(P) > 0.2
-
-
-def test_categories_have_no_direction():
-    X, y = noisy_numbers()
-    with pytest.raises(ValueError, match="whose categories have no order"):
-        fit("squared_error", pd.DataFrame({"b": pd.Categorical(X[:, 1] > 0)}), y, monotonic_constraints={"b": 1})
-
-
-def test_large_targets_of_many_rows_are_refused():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(1_200, 1)), rng.choice([-1e150, 1e150], 1_200)
-    message = r"weighted squares of y exceed 1e\+306\. Rescale y or sample_weight"
-    for params in ({"line_search": True}, {"early_stopping": True}, {"loss": "poisson"}):
-        y = np.abs(y) if "loss" in params else y
-        with np.errstate(over="raise"), pytest.raises(ValueError, match=message):
-            GradientBoostingRegressor(random_state=0, **params).fit(X, y)
-
-
 def targets(n=300, seed=0):
     rng = np.random.default_rng(seed)
     X, y = numbers(n, seed)
@@ -296,18 +228,6 @@ def test_targets_have_trees_of_their_own_unless_told_and_quantiles_share():
     quantiles = {"loss": "quantile", "quantile": [0.2, 0.8]}
     shared = boosting(tree="shared", **quantiles).fit(X, Y[:, 0])
     assert_array_equal(boosting(**quantiles).fit(X, Y[:, 0]).predict(X), shared.predict(X))
-
-
-@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", Huber(50.0)])
-def test_directions_hold_in_any_units(loss):
-    X, Y = targets()
-    model = boosting(loss=loss, tree="per_target", monotonic_constraints=[1, 0, 0, 0], n_estimators=20)
-    model.fit(X, Y * np.array([1.0, 100.0, 0.01]))
-    rows = np.repeat(X[:1], 50, axis=0)
-    rows[:, 0] = np.linspace(-3.0, 3.0, 50)
-    said = model.predict(rows)
-    assert (np.diff(said, axis=0) >= 0.0).all()
-    assert (np.ptp(said[:, :2], axis=0) > 0.0).all()
 
 
 @both_trees
