@@ -72,11 +72,7 @@ class AdaBoostClassifier(Boosting, BoostedCalibration):
     """
 
     first_parameters: ClassVar[tuple[str, ...]] = (
-        "max_depth",
-        "learning_rate",
-        "vote",
-        "early_stopping",
-        "random_state",
+        *("max_depth", "learning_rate", "vote", "early_stopping", "random_state"),
     )
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators")
     stored_attributes: ClassVar[tuple[str, ...]] = (

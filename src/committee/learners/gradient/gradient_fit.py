@@ -107,20 +107,18 @@ class GradientFit:
         most, pace = None if given == "auto" else int(given), Pace.of(learner._n_classes, one_in)
         without_draws, more_leaves = self.settings.others(learner, self.rows)
         others = without_draws, more_leaves and one_in == 1  # few rows would choose smaller trees
-        scored = None if self._scoring is None else self._scored
+        scoring = getattr(learner, "scoring", None)  # a subclass with another signature may have none
+
+        def scored(parted: PartedRows, run: GradientRun) -> TrialScore:
+            return TrialScore(scoring, parted, run, getattr(learner, "classes_", None))
+
+        by_score = None if scoring is None else scored
         best, results = results_of_trials(
-            parts, tried.run, pace.most_trial_rounds(most), self.settings, *others, scored
+            parts, tried.run, pace.most_trial_rounds(most), self.settings, *others, by_score
         )
         if most is None:
             most = pace.most_rounds(best)
         return ChosenRounds(most, pace.learning_rate(best, most), best.settings, results)
-
-    @property
-    def _scoring(self) -> Any:
-        return getattr(self.learner, "scoring", None)  # a subclass with another signature may have none
-
-    def _scored(self, parted: PartedRows, run: GradientRun) -> TrialScore:
-        return TrialScore(self._scoring, parted, run, getattr(self.learner, "classes_", None))
 
     def _of_trials(self, units: RowUnits) -> tuple[GradientFit, int]:
         """Fit in which trials are run, and how many rows of this one there are for each of its rows."""

@@ -23,6 +23,53 @@ from committee.learners.pools.dictionaries import DistinctRows
 from committee.learners.pools.pool import Candidate, Pool
 
 
+class ArcGVRun(VotingRun):
+    """The rounds for one class against the rest. Equation: arc-gv (docs/theory.md)."""
+
+    # `bound` is the least of the largest edges of all rounds: if under some row weights no voter has a larger edge,
+    # no vote has a larger minimum margin
+
+    def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
+        super().__init__(model, pool, rows, positive, count)
+        self.edges: list[float] = []
+        self.minimum_margins: list[float] = []
+        self.alphas: list[float] = []
+        self.bound = self._edge = np.inf
+        self._margins = np.zeros(len(self.y))
+        self._u = self.share
+
+    def _search(self, least: float) -> list[Candidate]:
+        signed = self._u * self.y
+        edge, found = self.pool.largest(signed, signed, least, 1, set())
+        self.bound = min(self.bound, edge)
+        self._edge = edge
+        return found
+
+    def _join(self, signed: NDArray[np.int8]) -> None:
+        votes = signed[0]
+        reached = max(0.0, self.minimum_margins[-1]) if self.minimum_margins else 0.0
+        self.edges.append(self._edge)
+        self.useless: bool = self._edge <= NO_EDGE
+        if self.useless or (votes > 0).all():
+            self.alphas.append(1.0 if self.useless else np.inf)
+            self.minimum_margins.append(float(votes.min()))
+            self.finished = True
+            return
+        self.alphas.append(float(np.arctanh(min(self._edge, 1.0 - NO_EDGE)) - np.arctanh(reached)))
+        self._margins += self.alphas[-1] * votes
+        lowest = float(self._margins.min())
+        self.minimum_margins.append(lowest / sum(self.alphas))
+        self.least_edge: float = max(0.0, self.minimum_margins[-1]) + NO_EDGE
+        u = self.share * np.exp(lowest - self._margins)
+        self._u = u / u.sum()
+
+    def weights_after(self, n_rounds: int) -> F64:
+        alpha = np.array(self.alphas[:n_rounds])
+        perfect = np.isinf(alpha)
+        weights: F64 = perfect.astype(np.float64) if perfect.any() else alpha / alpha.sum()
+        return weights
+
+
 @with_parameters
 class ArcGVClassifier(MarginBoosting):
     """Arc-gv (Breiman 1999): boosting towards the largest minimum margin.
@@ -78,6 +125,7 @@ class ArcGVClassifier(MarginBoosting):
     (True, True)
     """
 
+    _run_type = ArcGVRun
     stored_attributes: ClassVar[tuple[str, ...]] = (
         *("edges_", "minimum_margins_", "estimator_weights_", "duality_gap_"),
         *MarginBoosting.stored_attributes,
@@ -86,10 +134,6 @@ class ArcGVClassifier(MarginBoosting):
     n_estimators: int = shared.n_estimators(100, "a voter is perfect, or none has an edge above the margin reached")
     _: KW_ONLY
     max_depth: int | None = depth_of_voters("the one with the largest edge, so that the limit is the largest margin")
-
-    @property
-    def _run_type(self) -> type[ArcGVRun]:
-        return ArcGVRun
 
     def _figures(self, runs: Sequence[ArcGVRun], n_rounds: int) -> dict[str, Any]:
         margins = by_round([run.minimum_margins for run in runs], n_rounds)
@@ -100,50 +144,3 @@ class ArcGVClassifier(MarginBoosting):
             "estimator_weights_": by_round([run.alphas for run in runs], n_rounds, 0.0),
             "duality_gap_": np.maximum(0.0, bound - margins[:, -1]),
         }
-
-
-class ArcGVRun(VotingRun):
-    """The rounds for one class against the rest. Equation: arc-gv (docs/theory.md)."""
-
-    # `bound` is the least of the largest edges of all rounds: if under some row weights no voter has a larger edge,
-    # no vote has a larger minimum margin
-
-    def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
-        super().__init__(model, pool, rows, positive, count)
-        self.edges: list[float] = []
-        self.minimum_margins: list[float] = []
-        self.alphas: list[float] = []
-        self.bound = self._edge = np.inf
-        self._margins = np.zeros(len(self.y))
-        self._u = self.share
-
-    def _search(self, least: float) -> list[Candidate]:
-        signed = self._u * self.y
-        edge, found = self.pool.largest(signed, signed, least, 1, set())
-        self.bound = min(self.bound, edge)
-        self._edge = edge
-        return found
-
-    def _join(self, signed: NDArray[np.int8]) -> None:
-        votes = signed[0]
-        reached = max(0.0, self.minimum_margins[-1]) if self.minimum_margins else 0.0
-        self.edges.append(self._edge)
-        self.useless: bool = self._edge <= NO_EDGE
-        if self.useless or (votes > 0).all():
-            self.alphas.append(1.0 if self.useless else np.inf)
-            self.minimum_margins.append(float(votes.min()))
-            self.finished = True
-            return
-        self.alphas.append(float(np.arctanh(min(self._edge, 1.0 - NO_EDGE)) - np.arctanh(reached)))
-        self._margins += self.alphas[-1] * votes
-        lowest = float(self._margins.min())
-        self.minimum_margins.append(lowest / sum(self.alphas))
-        self.least_edge: float = max(0.0, self.minimum_margins[-1]) + NO_EDGE
-        u = self.share * np.exp(lowest - self._margins)
-        self._u = u / u.sum()
-
-    def weights_after(self, n_rounds: int) -> F64:
-        alpha = np.array(self.alphas[:n_rounds])
-        perfect = np.isinf(alpha)
-        weights: F64 = perfect.astype(np.float64) if perfect.any() else alpha / alpha.sum()
-        return weights

@@ -23,91 +23,6 @@ GRID, MOST = 8, 1024  # least and most points of the grid of steps
 PER_SLOPE = 4  # points of the grid within the slope of a row's cost, whose width is one over the steepness
 
 
-@with_parameters
-class DOOMBoostClassifier(MarginBoosting):
-    """DOOM II (Mason, Bartlett, Baxter & Frean 2000): functional gradient steps on a sigmoid cost of the margins.
-
-    Minimised over votes F = sum_t w_t h_t, w >= 0, sum_t w_t = 1, whose margins are m_i = y_i F(x_i), is the mean of
-
-        c(m_i) = 1 - tanh(lambda m_i),
-
-    which for large lambda is close to twice the share of misclassified rows, and flat for very negative margins:
-    outliers lose their weight, whereas AdaBoost and arc-gv raise it [1]_. Row weights are the slopes of the cost,
-    u_i ~ 1 - tanh^2(lambda m_i); the voter with the largest edge sum_i u_i y_i h(x_i) joins by
-
-        F <- (1 - s) F + s h,   0 < s <= learning_rate, the s of least cost,
-
-    and the run ends when no voter has a larger edge than F itself. These steps never raise the cost; it is not convex,
-    so that the run may end at a local minimum.
-
-    A single voter is a local minimum: its margins are all -1 or +1, where the slope of c is the same, so that the best
-    next voter is the first again. So the descent starts from the vote of a few rounds of AdaBoost, as in DOOM.
-
-    With more than two classes each has a vote of its own against the rest.
-
-    Attributes
-    ----------
-    committee_ : Committee
-        The voters h_t; weights w_t, which add up to one, for each class where there are more than two. With
-        ``calibrate=None`` and two classes the probability of a row's own class is 1 - c(m_i) / 2.
-    costs_ : float64 array (P, rounds)
-        Mean cost of the training rows after each round, those of AdaBoost first, in which it may rise; P = 1 for two
-        classes, else n_classes, each against the rest.
-
-    Warns
-    -----
-    UserWarning
-        If no voter beats chance.
-
-    References
-    ----------
-    .. [1] L. Mason, J. Baxter, P. Bartlett, M. Frean (2000). Functional gradient techniques for combining hypotheses.
-       Advances in Large Margin Classifiers, MIT Press.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from committee import DOOMBoostClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = DOOMBoostClassifier().fit(X[::2], y[::2])
-    >>> model.score(X[1::2], y[1::2]) > 0.94, bool(model.costs_[0, -1] < model.costs_[0, 19])
-    (True, True)
-    """
-
-    stored_attributes: ClassVar[tuple[str, ...]] = ("costs_", *MarginBoosting.stored_attributes)
-
-    steepness: float = parameter(
-        10.0,
-        """lambda. The larger, the closer the cost is to twice the share of misclassified rows, and the sooner outliers
-        lose their weight. Usually chosen between 2 and 20 on a validation set.""",
-        POSITIVE,
-    )
-    _: KW_ONLY
-    n_estimators: int = parameter(
-        200, "Most rounds, those of AdaBoost among them; fewer when the cost can decrease no further.", COUNT
-    )
-    n_start: int = parameter(
-        20,
-        """Rounds of AdaBoost at the start. With 1 the vote of stumps and trees is a single one. As many as
-        `n_estimators`: AdaBoost alone.""",
-        COUNT,
-        after="n_estimators",
-    )
-    learning_rate: float = parameter(
-        0.1, "Largest share s of the vote that a voter of the descent may get, in (0, 1].", SHARE, after="n_start"
-    )
-
-    @property
-    def _run_type(self) -> type[DOOMRun]:
-        return DOOMRun
-
-    def _link(self, count: float) -> Link:
-        return Logistic(scale=2.0 * self.steepness)  # 1 - tanh(z) = 2 sigma(-2 z)
-
-    def _figures(self, runs: Sequence[DOOMRun], n_rounds: int) -> dict[str, Any]:
-        return {"costs_": by_round([run.costs for run in runs], n_rounds)}
-
-
 class DOOMRun(VotingRun):
     """The rounds for one class against the rest. Equation: doom (docs/theory.md)."""
 
@@ -189,6 +104,88 @@ class DOOMRun(VotingRun):
         left = np.append(np.cumprod(1.0 - steps[:0:-1])[::-1], 1.0)
         weights: F64 = steps * left
         return weights
+
+
+@with_parameters
+class DOOMBoostClassifier(MarginBoosting):
+    """DOOM II (Mason, Bartlett, Baxter & Frean 2000): functional gradient steps on a sigmoid cost of the margins.
+
+    Minimised over votes F = sum_t w_t h_t, w >= 0, sum_t w_t = 1, whose margins are m_i = y_i F(x_i), is the mean of
+
+        c(m_i) = 1 - tanh(lambda m_i),
+
+    which for large lambda is close to twice the share of misclassified rows, and flat for very negative margins:
+    outliers lose their weight, whereas AdaBoost and arc-gv raise it [1]_. Row weights are the slopes of the cost,
+    u_i ~ 1 - tanh^2(lambda m_i); the voter with the largest edge sum_i u_i y_i h(x_i) joins by
+
+        F <- (1 - s) F + s h,   0 < s <= learning_rate, the s of least cost,
+
+    and the run ends when no voter has a larger edge than F itself. These steps never raise the cost; it is not convex,
+    so that the run may end at a local minimum.
+
+    A single voter is a local minimum: its margins are all -1 or +1, where the slope of c is the same, so that the best
+    next voter is the first again. So the descent starts from the vote of a few rounds of AdaBoost, as in DOOM.
+
+    With more than two classes each has a vote of its own against the rest.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The voters h_t; weights w_t, which add up to one, for each class where there are more than two. With
+        ``calibrate=None`` and two classes the probability of a row's own class is 1 - c(m_i) / 2.
+    costs_ : float64 array (P, rounds)
+        Mean cost of the training rows after each round, those of AdaBoost first, in which it may rise; P = 1 for two
+        classes, else n_classes, each against the rest.
+
+    Warns
+    -----
+    UserWarning
+        If no voter beats chance.
+
+    References
+    ----------
+    .. [1] L. Mason, J. Baxter, P. Bartlett, M. Frean (2000). Functional gradient techniques for combining hypotheses.
+       Advances in Large Margin Classifiers, MIT Press.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import DOOMBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = DOOMBoostClassifier().fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.94, bool(model.costs_[0, -1] < model.costs_[0, 19])
+    (True, True)
+    """
+
+    _run_type = DOOMRun
+    stored_attributes: ClassVar[tuple[str, ...]] = ("costs_", *MarginBoosting.stored_attributes)
+
+    steepness: float = parameter(
+        10.0,
+        """lambda. The larger, the closer the cost is to twice the share of misclassified rows, and the sooner outliers
+        lose their weight. Usually chosen between 2 and 20 on a validation set.""",
+        POSITIVE,
+    )
+    _: KW_ONLY
+    n_estimators: int = parameter(
+        200, "Most rounds, those of AdaBoost among them; fewer when the cost can decrease no further.", COUNT
+    )
+    n_start: int = parameter(
+        20,
+        """Rounds of AdaBoost at the start. With 1 the vote of stumps and trees is a single one. As many as
+        `n_estimators`: AdaBoost alone.""",
+        COUNT,
+        after="n_estimators",
+    )
+    learning_rate: float = parameter(
+        0.1, "Largest share s of the vote that a voter of the descent may get, in (0, 1].", SHARE, after="n_start"
+    )
+
+    def _link(self, count: float) -> Link:
+        return Logistic(scale=2.0 * self.steepness)  # 1 - tanh(z) = 2 sigma(-2 z)
+
+    def _figures(self, runs: Sequence[DOOMRun], n_rounds: int) -> dict[str, Any]:
+        return {"costs_": by_round([run.costs for run in runs], n_rounds)}
 
 
 def sech_squared(z: F64, least: float = 0.0) -> F64:

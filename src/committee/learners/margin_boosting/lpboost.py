@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from committee.data.labels import scored_classes
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, nonzero_sample_weights
@@ -129,10 +128,7 @@ class LPBoostClassifier(BoostedCalibration):
 
     def _train(self, rows: Rows, tasks: FitTasks) -> dict[str, Any]:
         random = tasks.random(rows)
-        pool, distinct = self._pool(rows, int(random.randint(2**31 - 1)))
-        n_classes = len(self.classes_)
-        runs = [LPRun(self, pool, distinct, k, rows.count) for k in scored_classes(n_classes)]
-        run = ClassRuns(pool, distinct, runs, n_classes, rows.count)
+        run = ClassRuns.of(self, LPRun, rows, random)
         if tasks.record is not None:
             run.keep(tasks.record)
         run_rounds(run, self.n_estimators, tasks, lambda: self._fitted(run, tasks.sample_weight))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ def depth_of_voters(taken: str) -> int | None:
 class MarginBoosting(Boosting, CalibratedClassifier):
     """Base of Arc-gv, DOOM II and MDBoost: rounds that add voters of largest edge, one class against the rest."""
 
+    _run_type: ClassVar[type[VotingRun]]
     _voter_parameter = "voter"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")
     stored_attributes: ClassVar[tuple[str, ...]] = (
@@ -66,10 +67,6 @@ class MarginBoosting(Boosting, CalibratedClassifier):
     categorical_features: Any = shared.categorical_features()
     random_state: Any = shared.random_state("the held-out rows and of a given classifier")
 
-    @property
-    @abstractmethod
-    def _run_type(self) -> type[VotingRun]: ...
-
     @abstractmethod
     def _figures(self, runs: Sequence[Any], n_rounds: int) -> dict[str, Any]: ...
 
@@ -78,10 +75,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
         return Truncated(floor=0.5 / (count + len(self.classes_)))
 
     def _run(self, rows: Rows, random: np.random.RandomState) -> ClassRuns[Any]:
-        pool, distinct = self._pool(rows, int(random.randint(2**31 - 1)))
-        n_classes = len(self.classes_)
-        runs = [self._run_type(self, pool, distinct, k, rows.count) for k in scored_classes(n_classes)]
-        return ClassRuns(pool, distinct, runs, n_classes, rows.count)
+        return ClassRuns.of(self, self._run_type, rows, random)
 
     def _pool(self, rows: Rows, seed: int) -> DistinctPool:
         threads = n_threads(self.n_jobs)
@@ -189,6 +183,13 @@ class ClassRuns(BoostingRun, Generic[R]):
     runs: list[R]
     n_classes: int
     count: float  # number of rows that the weights stand for
+
+    @classmethod
+    def of(cls, model: Any, run_type: type[R], rows: Rows, random: np.random.RandomState) -> Self:
+        pool, distinct = model._pool(rows, int(random.randint(2**31 - 1)))
+        n_classes = len(model.classes_)
+        runs = [run_type(model, pool, distinct, k, rows.count) for k in scored_classes(n_classes)]
+        return cls(pool, distinct, runs, n_classes, rows.count)
 
     def has_next(self) -> bool:
         return not all(run.finished for run in self.runs)

@@ -31,107 +31,6 @@ from committee.objectives.programs.simplex_quadratic import simplex_minimum
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE
 
 
-@with_parameters
-class MDBoostClassifier(MarginBoosting):
-    """Margin-distribution boosting (Shen & Li 2010): the vote with the best mean and variance of its margins.
-
-    With rho_i = y_i sum_j w_j h_j(x_i), of all votes over a dictionary of voters h_j this one has [1]_
-
-        min  1/2 rho' A rho - 1' rho,   A = I - (11' - I) / (n - 1),   s.t.  w >= 0, sum_j w_j = D.
-
-    rho' A rho is n times the sample variance, so with the normalised margins m = rho / D it maximises
-
-        mean(m) - D/2 s^2(m):
-
-    D is the price of variance. Column generation: the rows weigh u = 1 - A rho, which is negative for margins far above
-    the mean; the voters with the largest edges sum_i u_i y_i h(x_i) join (a tree is trained with weights abs(u_i) and
-    labels sign(u_i) y_i); the quadratic program of all that joined is solved; and the run ends when no voter of the
-    dictionary has an edge above that of the vote, as then none can improve it.
-
-    With more than two classes each has a program of its own against the rest; the largest mean vote is elected.
-
-    Attributes
-    ----------
-    committee_ : Committee
-        The voters of positive weight; weights w / D, for each class where there are more than two.
-    objective_ : float64 array (P,)
-        mean(m) - D/2 s^2(m) of each program; P = 1 for two classes, else n_classes.
-    mean_margin_, margin_variance_ : float64 array (P,)
-        mean(m) and s^2(m) of the training rows.
-    duality_gap_ : float64 array (P,)
-        Upper bound on what another vote over the dictionary could add to `objective_`; for given classifiers, deeper
-        trees and ``min_samples_leaf > 1``, over the voters that were found.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If `n_estimators` ends the run before the optimum, without early stopping.
-    UserWarning
-        If no voter beats chance.
-
-    References
-    ----------
-    .. [1] C. Shen, H. Li (2010). Boosting through optimization of margin distributions. IEEE Transactions on Neural
-       Networks 21.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from committee import MDBoostClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = MDBoostClassifier(20).fit(X[::2], y[::2])
-    >>> model.score(X[1::2], y[1::2]) > 0.9, bool(model.duality_gap_[0] < 1e-6)
-    (True, True)
-    """
-
-    _one_blas_thread = True
-    stored_attributes: ClassVar[tuple[str, ...]] = (
-        *("objective_", "mean_margin_", "margin_variance_", "duality_gap_"),
-        *MarginBoosting.stored_attributes,
-    )
-
-    total_weight: float = parameter(
-        10.0,
-        "D. The smaller, the more the mean counts, which a single voter makes largest; the larger, the more voters.",
-        POSITIVE,
-    )
-    _: KW_ONLY
-    n_estimators: int = shared.program_n_estimators("many")
-    max_depth: int | None = depth_of_voters("those with the largest edges, so that no voter is missed")
-    tol: float = parameter(
-        1e-6,
-        """A voter joins while its edge, as a share of the rows' weight, exceeds that of the vote by more than this,
-        which bounds the distance of the objective from its maximum.""",
-        Interval(Real, 0.0, 1.0, closed="left"),
-    )
-
-    _tol_is_of_training = True
-
-    @property
-    def _run_type(self) -> type[MDRun]:
-        return MDRun
-
-    def _figures(self, runs: Sequence[MDRun], n_rounds: int) -> dict[str, Any]:
-        means = by_round([run.means for run in runs], n_rounds)[:, -1]
-        variances = by_round([run.variances for run in runs], n_rounds)[:, -1]
-        return {
-            "objective_": means - 0.5 * self.total_weight * variances,
-            "mean_margin_": means,
-            "margin_variance_": variances,
-            "duality_gap_": by_round([run.gaps for run in runs], n_rounds)[:, -1],
-        }
-
-    def _warn(self, run: ClassRuns[MDRun], fitted: dict[str, Any]) -> None:
-        super()._warn(run, fitted)
-        if any(one.cut_short for one in run.runs) and not self.early_stopping:
-            warn_user(
-                f"n_estimators={self.n_estimators} ended the run: the objective is {fitted['objective_'].min():.3g}, "
-                f"and another vote of the voters searched may have up to {fitted['duality_gap_'].max():.3g} more. "
-                "Raise n_estimators, or tol.",
-                ConvergenceWarning,
-            )
-
-
 class MDRun(VotingRun):
     """The rounds for one class against the rest. Equation: mdboost (docs/theory.md)."""
 
@@ -209,3 +108,101 @@ class MDRun(VotingRun):
 
     def weights_after(self, n_rounds: int) -> F64:
         return self._weights[min(n_rounds, len(self._weights)) - 1]
+
+
+@with_parameters
+class MDBoostClassifier(MarginBoosting):
+    """Margin-distribution boosting (Shen & Li 2010): the vote with the best mean and variance of its margins.
+
+    With rho_i = y_i sum_j w_j h_j(x_i), of all votes over a dictionary of voters h_j this one has [1]_
+
+        min  1/2 rho' A rho - 1' rho,   A = I - (11' - I) / (n - 1),   s.t.  w >= 0, sum_j w_j = D.
+
+    rho' A rho is n times the sample variance, so with the normalised margins m = rho / D it maximises
+
+        mean(m) - D/2 s^2(m):
+
+    D is the price of variance. Column generation: the rows weigh u = 1 - A rho, which is negative for margins far above
+    the mean; the voters with the largest edges sum_i u_i y_i h(x_i) join (a tree is trained with weights abs(u_i) and
+    labels sign(u_i) y_i); the quadratic program of all that joined is solved; and the run ends when no voter of the
+    dictionary has an edge above that of the vote, as then none can improve it.
+
+    With more than two classes each has a program of its own against the rest; the largest mean vote is elected.
+
+    Attributes
+    ----------
+    committee_ : Committee
+        The voters of positive weight; weights w / D, for each class where there are more than two.
+    objective_ : float64 array (P,)
+        mean(m) - D/2 s^2(m) of each program; P = 1 for two classes, else n_classes.
+    mean_margin_, margin_variance_ : float64 array (P,)
+        mean(m) and s^2(m) of the training rows.
+    duality_gap_ : float64 array (P,)
+        Upper bound on what another vote over the dictionary could add to `objective_`; for given classifiers, deeper
+        trees and ``min_samples_leaf > 1``, over the voters that were found.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `n_estimators` ends the run before the optimum, without early stopping.
+    UserWarning
+        If no voter beats chance.
+
+    References
+    ----------
+    .. [1] C. Shen, H. Li (2010). Boosting through optimization of margin distributions. IEEE Transactions on Neural
+       Networks 21.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from committee import MDBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = MDBoostClassifier(20).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.9, bool(model.duality_gap_[0] < 1e-6)
+    (True, True)
+    """
+
+    _one_blas_thread = True
+    _run_type = MDRun
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        *("objective_", "mean_margin_", "margin_variance_", "duality_gap_"),
+        *MarginBoosting.stored_attributes,
+    )
+
+    total_weight: float = parameter(
+        10.0,
+        "D. The smaller, the more the mean counts, which a single voter makes largest; the larger, the more voters.",
+        POSITIVE,
+    )
+    _: KW_ONLY
+    n_estimators: int = shared.program_n_estimators("many")
+    max_depth: int | None = depth_of_voters("those with the largest edges, so that no voter is missed")
+    tol: float = parameter(
+        1e-6,
+        """A voter joins while its edge, as a share of the rows' weight, exceeds that of the vote by more than this,
+        which bounds the distance of the objective from its maximum.""",
+        Interval(Real, 0.0, 1.0, closed="left"),
+    )
+
+    _tol_is_of_training = True
+
+    def _figures(self, runs: Sequence[MDRun], n_rounds: int) -> dict[str, Any]:
+        means = by_round([run.means for run in runs], n_rounds)[:, -1]
+        variances = by_round([run.variances for run in runs], n_rounds)[:, -1]
+        return {
+            "objective_": means - 0.5 * self.total_weight * variances,
+            "mean_margin_": means,
+            "margin_variance_": variances,
+            "duality_gap_": by_round([run.gaps for run in runs], n_rounds)[:, -1],
+        }
+
+    def _warn(self, run: ClassRuns[MDRun], fitted: dict[str, Any]) -> None:
+        super()._warn(run, fitted)
+        if any(one.cut_short for one in run.runs) and not self.early_stopping:
+            warn_user(
+                f"n_estimators={self.n_estimators} ended the run: the objective is {fitted['objective_'].min():.3g}, "
+                f"and another vote of the voters searched may have up to {fitted['duality_gap_'].max():.3g} more. "
+                "Raise n_estimators, or tol.",
+                ConvergenceWarning,
+            )

@@ -44,11 +44,7 @@ class QuadBoost(Boosting):
     _voter_parameter = "dictionary"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed", "regressors")
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        "strength_",
-        "training_risks_",
-        "validation_risks_",
-        "validation_scores_",
-        "evals_result_",
+        *("strength_", "training_risks_", "validation_risks_", "validation_scores_", "evals_result_"),
         "best_iteration_",
     )
 
@@ -127,8 +123,7 @@ class QuadBoost(Boosting):
     _tol_is_of_training = True
 
     @abstractmethod
-    def target_of(self, rows: Any) -> ScoreTargets:
-        """Return the targets of these rows."""
+    def target_of(self, rows: Any) -> ScoreTargets: ...
 
     @abstractmethod
     def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee:
