@@ -47,12 +47,8 @@ def grids(comparison: Comparison) -> list[Grid]:
 
 def quality_grid(comparison: Comparison) -> Grid:
     metrics = _metrics("quality", comparison)
-    columns = (
-        "",
-        "model",
-        *(averaged(metrics[name].heading, name, comparison.table.classes) for name in metrics),
-        "rank",
-    )
+    headings = (averaged(metric.heading, name, comparison.table.classes) for name, metric in metrics.items())
+    columns = ("", "model", *headings, "rank")
     brief = len(metrics) > MOST_DEVIATIONS
     rows = []
     for model in comparison.models:

@@ -24,7 +24,6 @@ from committee.report.metrics import FittedFold, Reliability, metrics_of
 from committee.report.models import ComparedModel, weight_argument
 
 if TYPE_CHECKING:
-    from committee.data.table_schema import TableSchema
     from committee.files.journal import Journal
 
 TIMED_ROWS = 4096

@@ -256,19 +256,15 @@ class Explanation:
 
         0 for rows of weight 0, and if the true class is predicted.
         """
-        errors = self._errors
-        return errors if self.weights is None else np.where(self.weights > 0.0, errors, 0.0)
-
-    @property
-    def _errors(self) -> F64:
         assert self.y is not None
-        if not self.of_classes:
-            error: F64 = np.abs(np.asarray(self.y, dtype=np.float64) - self.predicted)
-            return error
-        own = np.zeros(len(self.y))
-        for k, label in enumerate(self.model.classes_.tolist()):
-            own[self.y == label] = self.predictions[self.y == label, k]
-        return np.where(self.predicted == self.y, 0.0, 1.0 - own)
+        if self.of_classes:
+            own = np.zeros(len(self.y))
+            for k, label in enumerate(self.model.classes_.tolist()):
+                own[self.y == label] = self.predictions[self.y == label, k]
+            errors: F64 = np.where(self.predicted == self.y, 0.0, 1.0 - own)
+        else:
+            errors = np.abs(np.asarray(self.y, dtype=np.float64) - self.predicted)
+        return errors if self.weights is None else np.where(self.weights > 0.0, errors, 0.0)
 
     def wrong_rows(self, most: int) -> Index:
         """Numbers of the rows with the largest errors above 0, the largest first."""

@@ -62,11 +62,8 @@ def number_figures(y: F64, predicted: F64, weights: F64 | None = None) -> list[M
         Measured("median_absolute_error", "median absolute error", float(median_absolute_error(y, predicted, **w))),
     ]
     if len(y) > 1 and np.ptp(y) > 0.0:
-        figures.append(
-            Measured(
-                "r2", "R2", float(r2_score(y, predicted, **w)), "1 without an error, 0 for always predicting the mean"
-            )
-        )
+        meant = "1 without an error, 0 for always predicting the mean"
+        figures.append(Measured("r2", "R2", float(r2_score(y, predicted, **w)), meant))
     if weights is not None:
         return figures
     return [replace(each, interval=interval_of_number(each.name, each.value, y, predicted)) for each in figures]
@@ -102,19 +99,11 @@ def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...], weights:
         loss = float(mean_pinball_loss(y, column, alpha=level, sample_weight=weights))
         constant = np.full(len(y), weighted_quantile(y, level, weights))
         alone = float(mean_pinball_loss(y, constant, alpha=level, sample_weight=weights))
-        share, meant = (
-            float(np.average(y <= column, weights=weights)),
-            f"share of rows at or below it; the target is {level:g}",
-        )
-        figures += [
-            Measured(
-                f"pinball_{level:g}",
-                f"pinball loss of {level:g}",
-                loss,
-                f"{alone:.4g} for always predicting the quantile",
-            ),
-            Measured(f"coverage_{level:g}", f"coverage of {level:g}", share, meant),
-        ]
+        by_constant = f"{alone:.4g} for always predicting the quantile"
+        figures.append(Measured(f"pinball_{level:g}", f"pinball loss of {level:g}", loss, by_constant))
+        share = float(np.average(y <= column, weights=weights))
+        meant = f"share of rows at or below it; the target is {level:g}"
+        figures.append(Measured(f"coverage_{level:g}", f"coverage of {level:g}", share, meant))
     if len(levels) > 1:
         low, high = predicted[:, 0], predicted[:, -1]
         covered = (low <= y) & (y <= high)

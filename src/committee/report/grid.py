@@ -54,7 +54,10 @@ def rich_tables(grid: Grid, width: int) -> list[RichTable]:
     if width < 100 and grid.columns[place] in _NAMES:
         rows = tuple((*row[:place], row[place].replace(":", ":\n"), *row[place + 1 :]) for row in grid.rows)
         grid = replace(grid, rows=rows)
-    sizes = [2 + max(map(_longest_line, (_heading(name), *cells))) for name, cells in _columns(grid)]
+    sizes = [
+        2 + max(map(_longest_line, (_heading(name), *(row[j] for row in grid.rows))))
+        for j, name in enumerate(grid.columns)
+    ]
     for j in range(place + 1, len(sizes)):
         if grid.justify[j] == "l":  # text, whose lines are broken
             sizes[j] = min(sizes[j], LEAST_TEXT)
@@ -65,10 +68,6 @@ def rich_tables(grid: Grid, width: int) -> list[RichTable]:
             parts.append(list(named))
         parts[-1].append(j)
     return [_rich_table(grid, part) for part in parts]
-
-
-def _columns(grid: Grid) -> Iterable[tuple[str, tuple[str, ...]]]:
-    return ((name, tuple(row[j] for row in grid.rows)) for j, name in enumerate(grid.columns))
 
 
 def _heading(name: str) -> str:

@@ -115,24 +115,18 @@ def _stored_values(model: Any) -> Grid:
 
 
 def describe_margins(margins: F64, weights: F64 | None = None) -> tuple[tuple[str, str], ...]:
-    if weights is not None:
-        weighted = MarginDistribution(margins, weights)
-        return (
-            ("rows with weight", f"{weighted.n_rows:,}"),
-            ("mean", f"{weighted.mean:.3f}"),
-            ("median", f"{weighted.median:.3f}"),
-            ("minimum", f"{weighted.minimum:.3f}"),
-            ("lower quartile", f"{weighted.quantile(0.25):.3f}"),
-            ("at most 0 (wrong or tied)", f"{weighted.nu(0.0):.1%}"),
-        )
-    return (
-        ("rows", f"{margins.size:,}"),
-        ("mean", f"{margins.mean():.3f}"),
-        ("median", f"{np.median(margins):.3f}"),
-        ("minimum", f"{margins.min():.3f}"),
-        ("lower quartile", f"{np.quantile(margins, 0.25):.3f}"),
-        ("at most 0 (wrong or tied)", f"{np.mean(margins <= 0.0):.1%}"),
-    )
+    figures: tuple[float, ...]
+    if weights is None:
+        rows = "rows", f"{margins.size:,}"
+        figures = margins.mean(), np.median(margins), margins.min(), np.quantile(margins, 0.25)
+        wrong = float(np.mean(margins <= 0.0))
+    else:
+        found = MarginDistribution(margins, weights)
+        rows, wrong = ("rows with weight", f"{found.n_rows:,}"), found.nu(0.0)
+        figures = found.mean, found.median, found.minimum, found.quantile(0.25)
+    names = ("mean", "median", "minimum", "lower quartile")
+    texts = (f"{figure:.3f}" for figure in figures)
+    return (rows, *zip(names, texts, strict=True), ("at most 0 (wrong or tied)", f"{wrong:.1%}"))
 
 
 def _features(model: Any) -> Grid | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.number_types import F64
-from committee.data.text import shortened
+from committee.data.text import shortened, suggest_names
 
 N_BINS = 10
 """Bins of a reliability diagram."""
@@ -405,8 +405,6 @@ def chosen_metrics(
     metric: str | Iterable[str] | None, numbers: bool | None = False, n_classes: int = 2
 ) -> tuple[str, ...]:
     """Validate names of metrics, the first of which ranks the models; `numbers` is `None` before the task is known."""
-    from committee.data.text import suggest_names
-
     if metric is None:
         return ("rmse",) if numbers else ("accuracy",)
     names = (metric,) if isinstance(metric, str) else tuple(metric)

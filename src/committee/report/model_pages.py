@@ -20,7 +20,6 @@ from committee.report.displays.small_ensembles import SmallEnsembleDisplay
 from committee.report.drawing.rows import Bar, bars, rest_bar
 from committee.report.drawing.scale import format_number, format_signed
 from committee.report.drawing.svg import AGAINST, FOR, REST, legend
-from committee.report.evaluation import Evaluation
 from committee.report.explained.column_pictures import contribution_picture, effect_pictures, importance_picture
 from committee.report.explained.pictures import (
     confusion_picture,
@@ -167,16 +166,13 @@ def _rows_and_training(found: Explanation, n_rows: int, data: str) -> str:
 def _evaluation_sections(found: Explanation) -> list[Section]:
     if found.evaluation is None:
         return []
+    metrics, thresholds = replace(found.evaluation.grids()[0], title="Metrics"), found.evaluation.thresholds
     return [
-        Section("Metrics", [replace(found.evaluation.grids()[0], title="Metrics"), *_thresholds(found.evaluation)]),
+        Section("Metrics", [metrics] if thresholds is None else [metrics, thresholds.grid()]),
         *([] if found.covered is None else [set_section(found.covered)]),
         *(_class_sections(found) if found.of_classes else _number_sections(found)),
         Section("Largest errors", wrong_rows(found)),
     ]
-
-
-def _thresholds(evaluation: Evaluation) -> list[Part]:
-    return [] if evaluation.thresholds is None else [evaluation.thresholds.grid()]
 
 
 def _column_sections(found: Explanation) -> list[Section]:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from committee import MODELS, MODELS_OF_NUMBERS
 from committee import model as new_model
 from committee.data.text import suggest_names
+from committee.report.grid import Grid
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from committee.data.table_schema import TableSchema
-    from committee.report.grid import Grid
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 Maker: TypeAlias = "Callable[[TableSchema, int, int], Any]"
@@ -202,7 +202,6 @@ def installed_peers() -> list[str]:
 def models_grid() -> Grid:
     """Describe all models: name, task, and the learner or the class of another library."""
     from committee import learner as learner_class
-    from committee.report.grid import Grid
 
     rows = []
     for name, (learner, parameters) in MODELS.items():

@@ -55,10 +55,6 @@ class Section:
     parts: Sequence[Part]
     note: str = ""
 
-    @property
-    def anchor(self) -> str:
-        return re.sub(r"[^a-z0-9]+", "-", self.heading.lower()).strip("-") or "section"
-
 
 def render_page(
     title: str,
@@ -103,7 +99,7 @@ def render_page(
 
 
 def _anchored(sections: list[Section]) -> list[tuple[str, Section]]:
-    anchors = [section.anchor for section in sections]
+    anchors = [re.sub(r"[^a-z0-9]+", "-", each.heading.lower()).strip("-") or "section" for each in sections]
     return [
         (anchor if anchors.index(anchor) == i else f"{anchor}-{i + 1}", section)
         for i, (anchor, section) in enumerate(zip(anchors, sections, strict=True))

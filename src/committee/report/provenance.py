@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from committee.data.matrices import is_out_of_core
+from committee.data.matrices import SparseMatrix, is_out_of_core
 from committee.data.parallel import n_threads
 from committee.data.row_digests import U64, RowOverlap, RowSketch, row_digests
 from committee.data.text import pluralize
@@ -57,8 +57,6 @@ def _digests(model: Any, X: Any) -> U64 | None:
         return None
 
     def of_rows(rows: Any) -> U64:
-        from committee.data.matrices import SparseMatrix
-
         rows = model.validate_rows(rows)
         return row_digests(table.encode_sparse(rows) if isinstance(rows, SparseMatrix) else table.encode(rows), threads)
 

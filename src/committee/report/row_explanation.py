@@ -168,7 +168,7 @@ def contributions_of_rows(estimator: Any, X: Any) -> tuple[F64, str]:
     The kind is "probability", "score" or "prediction". K is the number of classes, targets or quantiles.
     """
     table, is_of_classes = estimator.table_, hasattr(estimator, "classes_")
-    if is_of_classes and explains_probabilities(estimator):
+    if explains_probabilities(estimator):
         shares = probability_contributions(estimator.committee_, estimator.validate_rows(X))
         return shares if table is None else table.by_part(shares, 1), "probability"
     by_part = {} if table is None or table.source is table else {"parts": True}

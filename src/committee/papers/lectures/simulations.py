@@ -251,14 +251,8 @@ def leaf_report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
         leaves, nonzero, error, loss = (
             float(np.mean([cell[key] for cell in own])) for key in ("leaves", "nonzero", "error", "log_loss")
         )
-        figures = (
-            f"{leaves:.1f}",
-            f"{leaves * nonzero:.1f}",
-            f"{100 * nonzero:.1f}",
-            f"{100 * error:.2f}",
-            f"{loss:.4f}",
-        )
-        body.append((name, *figures))
+        of_leaves = f"{leaves:.1f}", f"{leaves * nonzero:.1f}", f"{100 * nonzero:.1f}"
+        body.append((name, *of_leaves, f"{100 * error:.2f}", f"{loss:.4f}"))
     title = "Regularised leaves, logistic loss: leaves per tree, leaves with nonzero value, test error and log loss"
     grid = grid_of(title, ("regulariser", "leaves", "nonzero", "nonzero, %", "error, %", "log loss"), body)
     write_grid(grid, out / "leaves.csv")
@@ -346,16 +340,8 @@ def grid(found: ForestCurves, n: int) -> Grid:
         f"Random forest: out-of-bag error, test error and their difference, and test error of {UNSEEN:.0%} of the"
         f" trees, in percent, mean of {repeats} sample(s) of {n:,} rows"
     )
-    columns = (
-        "choice",
-        "trees",
-        "out of bag",
-        "test",
-        "difference",
-        f"test of {UNSEEN:.0%}",
-        f"difference, {UNSEEN:.0%}",
-    )
-    return grid_of(title, columns, body)
+    columns = ("choice", "trees", "out of bag", "test", "difference")
+    return grid_of(title, (*columns, f"test of {UNSEEN:.0%}", f"difference, {UNSEEN:.0%}"), body)
 
 
 def forest_picture(found: ForestCurves, n: int) -> Figure:

@@ -168,20 +168,16 @@ def measured(margins: F64, weights: F64, test: SignedVotes, positive: NDArray[np
 
     The equilibrium margin is that of the T voters and their opposites. A tie elects the negative class.
     """
-    lead = test.matrix @ weights
+    lead, clipped = test.matrix @ weights, np.clip(margins, -1.0, 1.0)
     return {
         "wrong": int(np.sum((lead < -TIE) | (positive & (lead <= TIE)))),
         "mean": float(margins.mean()),
         "median": float(np.quantile(margins, 0.5, method="inverted_cdf")),
-        "equilibrium": _equilibrium(margins, len(weights)),
+        "equilibrium": equilibrium_margin(clipped, log(2 * len(weights))).terms["equilibrium_margin"],
         "minimum": float(margins.min()),
         "variance": float(margins.var()),
         "range": float(np.ptp(margins)),
     }
-
-
-def _equilibrium(margins: F64, voters: int) -> float:
-    return equilibrium_margin(np.clip(margins, -1.0, 1.0), log(2 * voters)).terms["equilibrium_margin"]
 
 
 def reweighted(

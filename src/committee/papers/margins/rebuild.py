@@ -45,7 +45,7 @@ def rebuild(
     from committee.papers.margins.report import DepthResults
     from committee.papers.margins.results import BUNDLED, MarginResults, read_data, source_data
     from committee.papers.shared.cells import finished_cells
-    from committee.papers.shared.pages import save
+    from committee.papers.shared.pages import save, write_csv
     from committee.papers.shared.tables import Bundled
 
     check_at_least_one(repeats=repeats, trees=trees, jobs=jobs)
@@ -77,7 +77,7 @@ def rebuild(
     grids = report.grids(results)
     if depth_splits:
         boosted = DepthResults(of_depths, tuple(chosen), depth_splits, depths)
-        report.write_depths(boosted, out)
+        write_csv(report.depth_lines(boosted), out / "depths.csv")
         grids += report.depth_grids(boosted)
     grids = [*grids, *figures.write(numbers, read, seed, out)]
     report.write(results, grids, out)

@@ -412,12 +412,8 @@ def _median(cells: Sequence[Cell], figure: str) -> str:
     return number(float(np.median(values)), 2) if values else BLANK
 
 
-def write_depths(results: DepthResults, out: Path) -> None:
-    """Write ``depths.csv``, a line per table, split, depth and method."""
-    write_csv(_depth_lines(results), out / "depths.csv")
-
-
-def _depth_lines(results: DepthResults) -> Iterator[dict[str, object]]:
+def depth_lines(results: DepthResults) -> Iterator[dict[str, object]]:
+    """Yield CSV records: a line per table, split, depth and method."""
     keys: Sequence[tuple[str, int, str]] = [
         (name, r, depth) for name in results.names for r in range(results.repeats) for depth in results.depths
     ]

@@ -43,18 +43,9 @@ PROMISED = ((BINARY, TREE), (ADABOOST, BINARY), (ADABOOST, TREE), (GREEDY, TREE)
 
 
 def grids(results: NestingResults) -> list[Grid]:
-    of = (
-        bounds_grid,
-        bound_order_grid,
-        edge_grid,
-        error_grid,
-        table_grid,
-        pair_grid,
-        path_grid,
-        cost_grid,
-        softness_grid,
-    )
-    return [*(grid(results) for grid in of), draws_grid(results)]
+    of_bounds = (bounds_grid, bound_order_grid, edge_grid)
+    of_errors = (error_grid, table_grid, pair_grid, path_grid, cost_grid, softness_grid, draws_grid)
+    return [grid(results) for grid in (*of_bounds, *of_errors)]
 
 
 def _by_size(results: NestingResults) -> Iterator[tuple[int, list[Setting], list[str]]]:

@@ -1,5 +1,7 @@
 """Command `committee papers fetch`, which downloads, checks and converts the public tables."""
 
+import hashlib
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,15 +56,11 @@ def fetch(
 
 
 def is_finished(table: "PublicTable", folder: Path) -> bool:
-    import hashlib
-
     path = folder / table.file
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == table.csv_sha256
 
 
 def write_catalogue(folder: Path, known: "dict[str, PublicTable]") -> None:
-    import json
-
     from committee.files.writing import write_file
     from committee.papers.shared.tables import CATALOGUE
 
@@ -86,8 +84,6 @@ def write_catalogue(folder: Path, known: "dict[str, PublicTable]") -> None:
 
 
 def _finish(table: "PublicTable", folder: Path, opener: "Opener") -> None:
-    import hashlib
-
     from committee.files.writing import write_file
     from committee.papers.public_tables.public_table import converted, downloaded
 
@@ -98,8 +94,6 @@ def _finish(table: "PublicTable", folder: Path, opener: "Opener") -> None:
 
 
 def _check_own(folder: Path, known: "dict[str, PublicTable]") -> None:
-    import json
-
     from committee.papers.shared.tables import CATALOGUE
 
     path = folder / CATALOGUE

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,20 +67,21 @@ FULL = SearchPlan(10, 5, 1_000_000, 10_000)
 QUICK = SearchPlan(3, 2, 100, 100)
 
 
-class SearchedMethod(Protocol):
+class SearchedMethod(ABC):
     """Learner with its grid of hyperparameters."""
 
-    @property
-    def quadratic(self) -> bool:
-        """True if scores approximate -1 and +1, so that their quadratic risk is meaningful."""
+    quadratic: bool  # True if scores approximate -1 and +1, so that their quadratic risk is meaningful
 
+    @abstractmethod
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
         """Return the hyperparameters of least error over the folds, and that error."""
 
+    @abstractmethod
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any: ...
 
     def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
         """Return the error on other rows by value of the hyperparameter; empty if one run does not give all values."""
+        return {}
 
 
 class ListedStumpBoosts:
@@ -125,7 +126,7 @@ class FittedVote:
 
 
 @dataclass(frozen=True)
-class AdaBoostSearch(ABC):
+class AdaBoostSearch(SearchedMethod):
     """Search for AdaBoost's number of rounds, by one run of the most rounds."""
 
     rounds: tuple[float, float]  # decimal logarithms of the least and the largest number of rounds
@@ -191,7 +192,7 @@ _TOL = 1e-6  # with L1, rounds end where no |mu - M| exceeds lambda by 1e-6; the
 
 
 @dataclass(frozen=True)
-class QuadBoostSearch:
+class QuadBoostSearch(SearchedMethod):
     """QuadBoost as in section 3 of the document; one run for each fold and strength gives all numbers of rounds."""
 
     penalty: Literal["l1", "l2", "linf"] | None
@@ -229,9 +230,6 @@ class QuadBoostSearch:
             X, y
         )
 
-    def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
-        return {}
-
     def _as_in_the_document(self) -> dict[str, Any]:
         return {
             "n_thresholds": STUMPS_PER_COLUMN,
@@ -243,7 +241,7 @@ class QuadBoostSearch:
 
 
 @dataclass(frozen=True)
-class LPBoostSearch:
+class LPBoostSearch(SearchedMethod):
     r"""LPBoost with the document's penalty C, read as the C of the program with the L1 norm,
 
     .. math:: \min_{\alpha \ge 0,\ \xi \ge 0} \|\alpha\|_1 + C \sum_i \xi_i, \quad y_i H_i \alpha \ge 1 - \xi_i.
@@ -269,9 +267,6 @@ class LPBoostSearch:
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
         return self._fitted(X, y, params["nu"])
-
-    def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
-        return {}
 
     def path(self, X: F64, y: NDArray[np.int64], penalties: Sequence[float]) -> list[tuple[float, Any]]:
         """Return nu and model of each C, ascending, with nu clipped to [1/n, 1]."""

@@ -120,10 +120,6 @@ def duel(results: Sequence[TableResult], a: str, b: str, about: About = "these t
     return Duel(a, b, compared(ours, alone.mean(axis=2), about), np.array(single), compared(theirs))
 
 
-def compared_methods(results: Sequence[TableResult], a: str, b: str) -> PairedComparison:
-    return compared(_errors(results, a, b), _alone(results, a, b).mean(axis=2))
-
-
 def _errors(results: Sequence[TableResult], a: str, b: str) -> F64:
     return np.array([[result.error(method) for result in results] for method in (a, b)])
 
@@ -279,7 +275,7 @@ def reweighting_grid(results: Sequence[TableResult]) -> Grid:
     """Compare L2 and Linf with the weight of a repeated voter added or recomputed, against vanilla."""
     body = []
     for method in (L2, ANEW_L2, LINF, ANEW_LINF):
-        found = compared_methods(results, method, VANILLA)
+        found = compared(_errors(results, method, VANILLA), _alone(results, method, VANILLA).mean(axis=2))
         error = np.mean([result.error(method) for result in results])
         rounds = [cell["params"]["rounds"] for result in results for cell in result.cells[method]]
         figures = percent(found.less, "+"), signs_text(found.signs), number(found.probability, 2)

@@ -88,7 +88,8 @@ def rebuild(
         peers = table2.FOREST, table2.XGBOOST
         methods = [table2.OURS, *(name for name in others.installed_rivals() if name in peers)]
         tasks = others.tasks(rows, folder, settings, methods, repeats, seed, by_columns=True)
-        cells = cells_of(name, others.column_settings(settings, seed), tasks)
+        described = {"study": "numeric", "parts": others.PARTS, **table2.settings_of(settings, seed)}
+        cells = cells_of(name, described, tasks)
         kinds = others.column_results(rows, methods, cells.values())
         write_csv(others.column_records(kinds), out / f"{name}.csv")
         return written([others.column_grid(kinds)], name)
@@ -96,7 +97,7 @@ def rebuild(
         others.warn_of_missing()
         name, methods = f"rivals-{settings}", [table2.OURS, *others.installed_rivals()]
         tasks = others.tasks(rows, folder, settings, methods, repeats, seed)
-        cells = cells_of(name, others.described(settings, seed), tasks)
+        cells = cells_of(name, {"rivals": True, **table2.settings_of(settings, seed)}, tasks)
         results = others.results_of(rows, methods, cells.values())
         write_csv(others.records(results), out / f"table2-{name}.csv")
         lines, less = others.own_runs(results), "SBPMT minus\nthe other"

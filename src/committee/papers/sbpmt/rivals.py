@@ -25,7 +25,6 @@ from committee.papers.sbpmt.table2 import (
     RebuiltRow,
     classifier,
     folds_of,
-    settings_of,
     tables_of,
 )
 from committee.papers.shared.cells import Task, timed
@@ -171,10 +170,6 @@ def tasks(
     return found
 
 
-def described(settings: str, seed: int) -> dict[str, Any]:
-    return {"rivals": True, **settings_of(settings, seed)}
-
-
 def method_cell(table: Table, split: Split, method: str, settings: str, seed: int) -> Cell:
     """Fit a method on the training rows, and record the test rows that it predicts right."""
     train, test = split
@@ -317,10 +312,6 @@ def _cut(column: pl.Series) -> pl.Series:
     return pl.Series(column.name, part).to_frame().select(pl.when(~missing).then(pl.first())).to_series()
 
 
-def column_settings(settings: str, seed: int) -> dict[str, Any]:
-    return {"study": "numeric", "parts": PARTS, **settings_of(settings, seed)}
-
-
 ByColumns: TypeAlias = dict[str, TableOfMethods]
 """Results on one table by the choice of its columns: `ALL`, `NUMERIC` or `CUT`."""
 
@@ -393,7 +384,7 @@ def figure3(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], les
     """Draw lines of accuracies, tables by size, and the first line minus the others; `less` labels the differences."""
     order = sorted(range(len(tables)), key=lambda t: tables[t].rows)
     labels = [f"{tables[t].title}\n{tables[t].rows:,}" for t in order]
-    return _accuracies({name: line[order] for name, line in lines.items()}, labels, "tables, by number of rows", less)
+    return _accuracies(order, lines, labels, "tables, by number of rows", less)
 
 
 def figure4(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], less: str) -> Figure:
@@ -401,10 +392,11 @@ def figure4(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], les
     order = sorted(range(len(tables)), key=lambda t: (tables[t].numeric_share, tables[t].rows))
     labels = [f"{tables[t].title}\n{100 * tables[t].numeric_share:.0f}%" for t in order]
     title = "tables, by share of numeric columns, then by number of rows"
-    return _accuracies({name: line[order] for name, line in lines.items()}, labels, title, less)
+    return _accuracies(order, lines, labels, title, less)
 
 
-def _accuracies(lines: Mapping[str, F64], labels: list[str], title: str, less: str) -> Figure:
+def _accuracies(order: list[int], lines: Mapping[str, F64], labels: list[str], title: str, less: str) -> Figure:
+    lines = {name: line[order] for name, line in lines.items()}
     figure = new_figure(max(7.5, 1.5 + 0.42 * len(labels)), 5.6)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     place = np.arange(len(labels))

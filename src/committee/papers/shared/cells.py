@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -72,7 +72,9 @@ def finished_cells(
         if "digest" in place:
             _check_same_tables(journal, {task.place["table"]: task.place["digest"] for task in tasks})
         cells = {key_of(cell, place): cell for cell in journal.cells}
-        _tell_stale(path, {key_of(cell, place) for cell in journal.stale} & codes.keys() - cells.keys(), len(tasks))
+        if stale := {key_of(cell, place) for cell in journal.stale} & codes.keys() - cells.keys():
+            of = f"{len(stale)} of the {len(tasks)} cells in {path}"
+            warnings.warn(f"{of} were computed by older code; they are run again", stacklevel=2)
         labels = {task.key: task.label or str(task.place.get("table", task.key[0])).partition(":")[0] for task in tasks}
         calls = [delayed(task)() for task in tasks if task.key not in cells]
         count = len(tasks) - len(calls)
@@ -84,14 +86,6 @@ def finished_cells(
                 if progress is not None:
                     progress(count, len(tasks), labels[key])
     return {task.key: cells[task.key] for task in tasks}
-
-
-def _tell_stale(path: Path, stale: Set[Key], count: int) -> None:
-    if stale:
-        warnings.warn(
-            f"{len(stale)} of the {count} cells in {path} were computed by older code; they are run again",
-            stacklevel=3,
-        )
 
 
 def _check_same_tables(journal: Journal, digests: Mapping[str, str]) -> None:

@@ -149,7 +149,6 @@ def digest_of(*parts: bytes) -> str:
 
 def _from_folder(source: SourceTable, folder: Path) -> pl.DataFrame:
     from committee.data.readers.table_reader import read_table
-    from committee.data.text import suggest_names
 
     if not (folder / CATALOGUE).is_file():
         raise ValueError(
@@ -193,10 +192,8 @@ def _from_openml(source: SourceTable) -> pl.DataFrame:
 
 
 def _decoded(values: Any, categories: list[Any] | None) -> list[Any]:
-    if categories is None:
-        return [None if value != value else value for value in np.asarray(values, dtype=np.float64).tolist()]
-    codes = np.asarray(values, dtype=np.float64).tolist()
-    return [None if code != code else str(categories[int(code)]) for code in codes]
+    numbers = [None if value != value else value for value in np.asarray(values, dtype=np.float64).tolist()]
+    return numbers if categories is None else [None if code is None else str(categories[int(code)]) for code in numbers]
 
 
 TEST_SHARE = 0.3  # of the rows of each class

@@ -13,6 +13,7 @@ from committee.data.matrices import is_sparse
 from committee.data.number_types import F64, Index
 from committee.data.table_schema import TableSchema
 from committee.data.text import pluralize
+from committee.report.column_effects import encoded_rows
 from committee.report.displays.tree_text import node_shares, plain_split, plain_table, table_with_forms, votes_of
 from committee.report.drawing.scale import format_percent
 from committee.report.drawing.svg import Color
@@ -356,8 +357,7 @@ class RowPath:
 
 def _encoded(ensemble: EnsembleText, estimator: Any, X: Any) -> F64:
     if hasattr(estimator, "validate_rows") and getattr(estimator, "table_", None) is not None:
-        rows: F64 = estimator.table_.encode(estimator.validate_rows(X))
-        return rows
+        return encoded_rows(estimator, X)
     encoded: F64 = ensemble.votes.encode(X)
     return encoded
 

@@ -227,13 +227,9 @@ class PartialDependenceDisplay(PanelsDisplay):
         bar = self.figure_.colorbar(image, ax=ax, format=lambda value, _: scale.text(round(value, 10)))
         bar.set_label(self.subject, fontsize=8)
 
-    @property
-    def _shows_rows(self) -> bool:
-        return len(self.outputs) == 1 and self.kind != "average"
-
     def _lines(self, effect: Effect) -> F64 | None:
         """Predictions of single rows, shape (places, rows)."""
-        if not self._shows_rows or effect.individual is None:
+        if len(self.outputs) > 1 or self.kind == "average" or effect.individual is None:
             return None
         k = self.outputs[0][0]
         lines = effect.individual[:, :, k]
