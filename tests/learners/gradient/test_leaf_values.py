@@ -81,16 +81,6 @@ def test_gain_of_a_split(penalty, G, H, other_G, other_H):
     assert_allclose(gain, together - apart, atol=close)
 
 
-@given(gradients, hessians, numbers, numbers, numbers)
-def test_a_leaf_that_is_not_worth_its_price_abstains(G, H, l0, l1, l2):
-    free, priced = LeafPenalty(0.0, l1, l2), LeafPenalty(l0, l1, l2)
-    weight, worth = free.weight(G, H), free.worth([G], [H])
-    assert_allclose(priced.weight(G, H), weight if worth > l0 else 0.0, atol=1e-12)
-    leaves = LeafPenalty(l0, l1, l2, per_leaf=True)
-    assert_allclose(leaves.weight(G, H), weight, atol=1e-12)
-    assert_allclose(leaves.worth([G], [H]), worth - l0, atol=1e-9)
-
-
 def test_cost_of_a_tree():
     w = np.array([[0.0], [2.0], [-1.0]])
     assert LeafPenalty(1.0, 10.0, 100.0).cost(w) == 2.0 + 30.0 + 250.0

@@ -167,7 +167,10 @@ def test_trained_voters_see_signs_and_sizes_of_the_residuals(dictionary):
     assert (np.diff(model.training_risks_) < 0).all()
 
 
-@pytest.mark.parametrize("dictionary", ["stumps", "all_stumps", "trees", DecisionTreeClassifier(max_depth=2)])
+@pytest.mark.parametrize(
+    "dictionary",
+    ["stumps", "all_stumps", "trees", DecisionTreeClassifier(max_depth=2), TreeRegressor(max_depth=3)],
+)
 def test_every_dictionary_serves_every_target(dictionary):
     settings = {"dictionary": dictionary, "n_estimators": 25, "random_state": 0}
     for load in (load_breast_cancer, load_iris):
@@ -370,17 +373,6 @@ def test_fully_corrected_weights_are_optimal(penalty, kind):
             assert risk(alpha + d * np.eye(len(alpha))[j]) > here - 1e-10
     if penalty == "linf":
         assert (np.abs(alpha) == 0.25).any()
-
-
-def test_several_classes_and_early_stopping():
-    X, y = numbers(3, 300)
-    model = QuadBoostClassifier(
-        "l2", alpha=1.0, n_estimators=40, dictionary=TreeRegressor(max_depth=3), early_stopping=True, random_state=0
-    ).fit(X, y)
-    voters = model.committee_.voters
-    assert set(voters.output.tolist()) == {0, 1, 2} and model.score(X, y) > 0.75
-    assert np.abs(model.committee_.margins(X, y)).max() <= 1.0
-    assert len(model.validation_risks_) <= 41 and model.validation_risks_.argmin() == len(model.validation_risks_) - 1
 
 
 def test_units_of_numbers():
