@@ -273,19 +273,6 @@ def test_chance_alone_is_kept_and_later_trees_without_skill_are_left_out():
     assert len(model.errors_) == len(voters(model).alpha) == sizes(model).sum()
 
 
-# --- draws --------------------------------------------------------------------------------------------------
-
-
-def test_rows_of_zero_weight_are_never_drawn():
-    X, y = table(0, 100, 3)
-    w = np.random.default_rng(0).exponential(size=100)
-    w[::4] = 0.0
-    model = small().fit(X, y, w)
-    for drawn in model.estimators_samples_:
-        assert not (drawn % 4 == 0).any() and len(drawn) == int(0.7 * 75)
-    assert_array_equal(model.predict_proba(X), small().fit(X[w > 0], y[w > 0], w[w > 0]).predict_proba(X))
-
-
 # --- out of bag ---------------------------------------------------------------------------------------------
 
 
@@ -325,14 +312,6 @@ def test_jobs_change_no_bit(params):
         assert_same_bits(other, one, X)
         for name in one.stored_values():
             assert_array_equal(getattr(other, name), getattr(one, name))
-
-
-def test_risk_bounds_the_error_of_every_tree():
-    X, y = table(0, 300, 3)
-    for tree in ("shared", "per_class"):
-        model = small(tree=tree, n_boosting_rounds=5).fit(X, y)
-        assert (model.errors_ <= model.risks_ / np.log(2) + 1e-12).all()
-        assert model.errors_.shape == model.risks_.shape == voters(model).alpha.shape
 
 
 def test_scale_of_the_weights_changes_nothing():

@@ -5,11 +5,11 @@ from math import exp, inf, log
 import numpy as np
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from committee import AdaBoostClassifier, SBPMTClassifier, SubaggingClassifier, TreeVoter, load
+from committee import AdaBoostClassifier, SBPMTClassifier, SubaggingClassifier, TreeVoter
 from committee.bounds import Bound, ensemble_margin, ensemble_norm, massart, overlap
 from committee.bounds.boosting import model_tree_vc_dimension
 from committee.learners.certificates import rademacher_bounds
@@ -90,16 +90,9 @@ def test_adaboost_of_a_perfect_voter():
 
 def test_sbpmt_keeps_what_it_drew():
     X, y = noisy(301)
-    model = SBPMTClassifier(**HARD | {"n_estimators": 15}, oob_score=True).fit(X, y)
+    model = SBPMTClassifier(**HARD | {"n_estimators": 15}).fit(X, y)
     assert model.draws_.shape == (15, 38) and model.draws_.dtype == np.uint8 and model.n_samples_fit_ == 301
     assert [len(rows) for rows in model.estimators_samples_] == [int(0.7 * 301)] * 15
-    unseen = np.ones((15, 301), bool)
-    for m, rows in enumerate(model.estimators_samples_):
-        unseen[m, rows] = False
-    assert_array_equal(np.isnan(model.oob_margins_), ~unseen.any(axis=0))
-    votes = model.committee_.voters.votes(model.table_.encode(X))
-    right = np.array([np.mean(votes[i, unseen[:, i]] == y[i]) if unseen[:, i].any() else np.nan for i in range(301)])
-    assert_allclose(2 * right - 1, model.oob_margins_)
 
 
 def test_rows_of_zero_weight_are_never_drawn():
@@ -176,15 +169,6 @@ def test_where_labels_have_weights_no_product_bounds_the_margins():
         assert set(found) == kinds
         if "margins" in found:
             assert found["margins"].terms["observed"] <= found["margins"].value
-
-
-def test_a_loaded_model_has_the_same_bounds(tmp_path):
-    X, y = noisy()
-    model = SBPMTClassifier(**HARD).fit(X, y)
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert_array_equal(again.draws_, model.draws_)
-    assert values(for_sbpmt(again, X, y)) == values(for_sbpmt(model, X, y))
 
 
 def test_more_leaf_steps_lower_the_probit_risk():

@@ -48,11 +48,6 @@ FOREST_VOTERS = Committee.from_estimator(FOREST)
 REGRESSOR = r"is the regressor .* only classifiers cast votes for classes"
 
 
-@pytest.fixture
-def forest():
-    return FOREST
-
-
 def iris_forest(n_trees, depth):
     return RandomForestClassifier(n_trees, max_depth=depth, random_state=0).fit(*IRIS)
 
@@ -62,11 +57,11 @@ def iris_forest(n_trees, depth):
 
 @pytest.mark.parametrize("name", sorted(OBJECTIVES))
 @pytest.mark.parametrize("on", ["train", "oob"])
-def test_every_objective_gives_a_classifier_and_its_values(forest, name, on):
+def test_every_objective_gives_a_classifier_and_its_values(name, on):
     options = {"slack": 0.1} if name in ("uniform", "rank", "percentile") else {}
     options |= {"xi": 0.005} if name == "range" else {}
     on = "validation" if on == "train" and OBJECTIVES[name].on_unseen_rows else on
-    model = MarginReweighter(forest, name, on=on, **options).fit(X, y)
+    model = MarginReweighter(FOREST, name, on=on, **options).fit(X, y)
     assert model.predict(X).shape == (400,) and model.decision_function(X).shape == (400,)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     assert_allclose(model.weights_.sum(), 1.0)
@@ -77,10 +72,10 @@ def test_every_objective_gives_a_classifier_and_its_values(forest, name, on):
     assert model.n_rows_used_ <= 400 and model.status_ in ("Optimal", "Stationary", "Iteration limit")
 
 
-def test_no_margin_falls_by_more_than_the_slack(forest):
-    before = Committee.from_estimator(forest).margins(X, y)
+def test_no_margin_falls_by_more_than_the_slack():
+    before = Committee.from_estimator(FOREST).margins(X, y)
     for slack in (0.02, 0.2):
-        model = MarginReweighter(forest, "uniform", slack=slack).fit(X, y)
+        model = MarginReweighter(FOREST, "uniform", slack=slack).fit(X, y)
         assert (model.margins(X, y) - before).min() >= -slack - 2e-8
         assert model.margins(X, y).mean() > before.mean()
 
@@ -117,7 +112,7 @@ def test_all_kinds_of_ensembles_and_more_than_two_classes(ensemble, name):
     )
 
 
-def test_a_committee_may_be_given_and_negative_weights_count_as_opposites(forest):
+def test_a_committee_may_be_given_and_negative_weights_count_as_opposites():
     turned = FOREST_VOTERS.select(slice(None), np.where(np.arange(40) < 5, -1.0, 1.0), link=Softmax())
     model = MarginReweighter(turned, "uniform", slack=0.1).fit(X, y)
     assert (model.weights_[:5] <= 0.0).all() and (model.weights_[5:] >= 0.0).all()
@@ -142,47 +137,47 @@ def test_voters_without_a_number_of_columns():
     assert_array_equal(model.predict(X), says > 0.0)
 
 
-def test_negative_weights_get_the_softmax_link(forest):
-    model = MarginReweighter(forest, "variance", form="free").fit(X, y)
+def test_negative_weights_get_the_softmax_link():
+    model = MarginReweighter(FOREST, "variance", form="free").fit(X, y)
     assert (model.weights_ < 0).any() and model.committee_.link == Softmax()
 
 
-def test_an_objective_may_be_an_object(forest):
-    model = MarginReweighter(forest, Rank(slack=0.1, k=2.0, tol=1e-7)).fit(X, y)
+def test_an_objective_may_be_an_object():
+    model = MarginReweighter(FOREST, Rank(slack=0.1, k=2.0, tol=1e-7)).fit(X, y)
     assert model.objective_ == Rank(slack=0.1, k=2.0, tol=1e-7)
-    same = MarginReweighter(forest, "rank", slack=0.1, k=2.0).fit(X, y)
+    same = MarginReweighter(FOREST, "rank", slack=0.1, k=2.0).fit(X, y)
     assert_allclose(model.value_, same.value_, atol=1e-6)
 
 
-def test_rows_of_no_weight_do_not_count(forest):
+def test_rows_of_no_weight_do_not_count():
     some = np.arange(400) < 250
-    whole = MarginReweighter(forest, "mincq").fit(X, y, sample_weight=some.astype(float))
-    part = MarginReweighter(forest, "mincq").fit(X[some], y[some])
+    whole = MarginReweighter(FOREST, "mincq").fit(X, y, sample_weight=some.astype(float))
+    part = MarginReweighter(FOREST, "mincq").fit(X[some], y[some])
     assert_allclose(whole.weights_, part.weights_, atol=1e-9)
 
 
 # --- frozen ---------------------------------------------------------------------------------------------------
 
 
-def test_clones_share_the_ensemble(forest):
-    model = MarginReweighter(forest, "mincq", on="oob").fit(X, y)
+def test_clones_share_the_ensemble():
+    model = MarginReweighter(FOREST, "mincq", on="oob").fit(X, y)
     copy = clone(model)
-    assert copy.ensemble is forest and not hasattr(copy, "committee_")
+    assert copy.ensemble is FOREST and not hasattr(copy, "committee_")
     assert copy.get_params() == model.get_params() and "ensemble__max_depth" not in model.get_params()
     with pytest.raises(ValueError, match="ensemble__max_depth: parameters of a trained ensemble cannot be set here"):
         model.set_params(ensemble__max_depth=2)
     assert model.set_params(objective="doom").objective == "doom"
 
 
-def test_a_frozen_estimator_is_opened_and_cross_validation_works(forest):
-    frozen = MarginReweighter(FrozenEstimator(forest), on="oob").fit(X, y)
-    assert_array_equal(frozen.weights_, MarginReweighter(forest, on="oob").fit(X, y).weights_)
-    scores = cross_val_score(MarginReweighter(forest, on="validation"), X_new, y_new, cv=3)
+def test_a_frozen_estimator_is_opened_and_cross_validation_works():
+    frozen = MarginReweighter(FrozenEstimator(FOREST), on="oob").fit(X, y)
+    assert_array_equal(frozen.weights_, MarginReweighter(FOREST, on="oob").fit(X, y).weights_)
+    scores = cross_val_score(MarginReweighter(FOREST, on="validation"), X_new, y_new, cv=3)
     assert scores.min() > 0.5
 
 
-def test_it_can_be_pickled_without_the_votes(forest):
-    model = MarginReweighter(forest, "min_margin").fit(X, y)
+def test_it_can_be_pickled_without_the_votes():
+    model = MarginReweighter(FOREST, "min_margin").fit(X, y)
     loaded = pickle.loads(pickle.dumps(model))
     assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     with pytest.raises(ValueError, match="votes of fit are not kept in a file or pickle; give X and y to prune"):
@@ -241,9 +236,9 @@ def test_training_rows_in_another_order_are_refused_by_stored_votes(kind):
 @pytest.mark.parametrize("resolve", [False, True])
 @pytest.mark.parametrize("name", ["soft_margin", "mincq", "uniform", "range", "variance"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_path_goes_from_all_voters_to_one(forest, on, name, resolve):
+def test_a_path_goes_from_all_voters_to_one(on, name, resolve):
     options = {"xi": 0.005} if name == "range" else {}
-    model = MarginReweighter(forest, name, on=on, **options).fit(X, y)
+    model = MarginReweighter(FOREST, name, on=on, **options).fit(X, y)
     pruned = model.prune(resolve=resolve)
     steps = pruned.pruning_path_.steps
     sizes = [len(step.voters) for step in steps]
@@ -255,13 +250,13 @@ def test_a_path_goes_from_all_voters_to_one(forest, on, name, resolve):
     assert_allclose(pruned.committee_.weights, model.committee_.weights)
 
 
-def test_limits_and_prices_choose_a_step(forest):
-    model = MarginReweighter(forest, "mincq", on="oob").fit(X, y)
+def test_limits_and_prices_choose_a_step():
+    model = MarginReweighter(FOREST, "mincq", on="oob").fit(X, y)
     small = model.prune(max_voters=7)
     assert small.committee_.n_voters == len(small.weights_) <= 7 < model.committee_.n_voters
     smaller = small.prune(3)
     assert set(smaller.voters_) <= set(range(small.committee_.n_voters)) and len(smaller.voters_) <= 3
-    assert len(pickle.dumps(small)) < len(pickle.dumps(forest)) / 4
+    assert len(pickle.dumps(small)) < len(pickle.dumps(FOREST)) / 4
     assert_array_equal(pickle.loads(pickle.dumps(small)).predict(X), small.predict(X))
     path = small.pruning_path_
     for price in (0.0, 0.005, 0.03, 1.0):
@@ -274,8 +269,8 @@ def test_limits_and_prices_choose_a_step(forest):
     assert small.score(X, y) > 0.8
 
 
-def test_accuracy_and_margins_on_the_path_are_those_of_the_committee(forest):
-    model = MarginReweighter(forest, "mincq").fit(X, y)
+def test_accuracy_and_margins_on_the_path_are_those_of_the_committee():
+    model = MarginReweighter(FOREST, "mincq").fit(X, y)
     for limit in (20, 5, 1):
         pruned = model.prune(limit, X=X_new, y=y_new)
         step = pruned.pruning_path_.steps[pruned.pruning_path_.chosen(limit)]
@@ -314,10 +309,10 @@ def test_ensembles_are_refused(ensemble, error, message):
         MarginReweighter(ensemble).fit(X, y)
 
 
-def test_what_is_not_fitted_neither_predicts_nor_is_pruned(forest):
+def test_what_is_not_fitted_neither_predicts_nor_is_pruned():
     for method, arguments in (("predict", (X,)), ("prune", ())):
         with pytest.raises(NotFittedError):
-            getattr(MarginReweighter(forest), method)(*arguments)
+            getattr(MarginReweighter(FOREST), method)(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -337,8 +332,8 @@ def test_what_is_not_fitted_neither_predicts_nor_is_pruned(forest):
         ({"objective": "mincq", "mu": 3.0}, "mu=3 is the mean margin of no weights"),
     ],
 )
-def test_parameters_are_refused_by_name_and_nothing_is_half_changed(forest, options, message):
-    model = MarginReweighter(forest, "min_margin").fit(X, y)
+def test_parameters_are_refused_by_name_and_nothing_is_half_changed(options, message):
+    model = MarginReweighter(FOREST, "min_margin").fit(X, y)
     before = model.weights_
     model.set_params(**{"objective": "soft_margin", **options})
     with pytest.raises(ValueError, match=message):
@@ -357,13 +352,13 @@ def test_parameters_are_refused_by_name_and_nothing_is_half_changed(forest, opti
         ({"X": X}, "X and y go together"),
     ],
 )
-def test_arguments_of_prune_are_refused_by_name(forest, arguments, message):
+def test_arguments_of_prune_are_refused_by_name(arguments, message):
     with pytest.raises(ValueError, match=message):
-        MarginReweighter(forest, "min_margin").fit(X, y).prune(**arguments)
+        MarginReweighter(FOREST, "min_margin").fit(X, y).prune(**arguments)
 
 
-def test_a_solver_that_fails_is_reported_and_changes_nothing(forest, monkeypatch):
-    model = MarginReweighter(forest, "mincq").fit(X, y)
+def test_a_solver_that_fails_is_reported_and_changes_nothing(monkeypatch):
+    model = MarginReweighter(FOREST, "mincq").fit(X, y)
     before = model.weights_
     monkeypatch.setattr(simplex_quadratic, "STEPS", 0.0)
     with pytest.raises(RuntimeError, match="Non-negative least squares of 40 weights did not end"):
@@ -396,8 +391,8 @@ def with_value(value):
         (X, y, np.zeros(400), "zero for every row"),
     ],
 )
-def test_rows_labels_and_weights_are_refused_and_nothing_is_half_changed(forest, rows, labels, weight, message):
-    model = MarginReweighter(forest, "min_margin").fit(X, y)
+def test_rows_labels_and_weights_are_refused_and_nothing_is_half_changed(rows, labels, weight, message):
+    model = MarginReweighter(FOREST, "min_margin").fit(X, y)
     before = dict(vars(model))
     with pytest.raises(ValueError, match=message):
         model.fit(rows, labels, weight)
@@ -419,9 +414,9 @@ def test_missing_values_are_refused_where_the_ensemble_refuses_them(ensemble):
         MarginReweighter(ensemble, "min_margin").fit(missing, y)
 
 
-def test_missing_values_are_taken_where_the_ensemble_takes_them(forest):
-    forest.predict(with_value(np.nan))
-    assert MarginReweighter(forest, "min_margin").fit(with_value(np.nan), y).value_ <= 1.0
+def test_missing_values_are_taken_where_the_ensemble_takes_them():
+    FOREST.predict(with_value(np.nan))
+    assert MarginReweighter(FOREST, "min_margin").fit(with_value(np.nan), y).value_ <= 1.0
 
 
 def test_options_that_are_not_numbers_are_refused_by_name():
