@@ -328,8 +328,7 @@ def test_few_rows_have_folds_and_many_a_sample(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "model",
-    [AdaBoostClassifier(40), AdaBoostClassifier(40, vote="confidence", max_depth=2), LPBoostClassifier()],
+    "model", [AdaBoostClassifier(40), AdaBoostClassifier(40, vote="confidence", max_depth=2), LPBoostClassifier()]
 )
 def test_a_smaller_fit_is_as_good_as_the_best_temperature(model):
     ratios = []

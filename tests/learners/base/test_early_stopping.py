@@ -485,7 +485,6 @@ def test_weights_of_validation_rows_are_checked():
     model = GradientBoostingClassifier(n_estimators=2)
     for message, rows in (
         ("sample_weight_val goes with X_val and y_val; X_val is missing", {"sample_weight_val": w}),
-        ("X_val and y_val go together; y_val is missing", {"X_val": X_val, "sample_weight_val": w}),
         (r"sample_weight_val\[0\] is -1", {"X_val": X_val, "y_val": y_val, "sample_weight_val": w - 1.0 - w[0]}),
         ("sample_weight_val is zero for every row", {"X_val": X_val, "y_val": y_val, "sample_weight_val": 0 * w}),
     ):

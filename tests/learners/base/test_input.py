@@ -313,10 +313,7 @@ def test_labels_and_weights_may_be_columns_of_the_frame(learner, to_frame):
 
 @each_learner
 def test_a_column_that_is_not_there_cannot_hold_weights(learner):
-    refuses(
-        lambda: learner.fit(FRAME, Y, "wieght"),
-        "sample_weight names 'wieght', which is not there; did you mean",
-    )
+    refuses(lambda: learner.fit(FRAME, Y, "wieght"), "sample_weight names 'wieght', which is not there; did you mean")
     refuses(lambda: learner.fit(FRAME, "label"), "y names 'label', which is not there; there are 'age', 'income'")
     refuses(lambda: learner.fit(pd.DataFrame(X), "y"), "y names 'y', which is not there; there are 0, 1, 2")
     refuses(lambda: learner.fit(X, Y, "w"), "sample_weight='w' names a column, but X is a ndarray, whose columns have")

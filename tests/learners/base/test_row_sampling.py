@@ -10,14 +10,7 @@ from scipy.sparse import csr_array
 from committee import _core
 from committee.data.matrices import SparseMatrix
 from committee.data.rows import Rows, TargetRows
-from committee.learners.base.row_sampling import (
-    MOST_UNITS,
-    Folds,
-    RowUnits,
-    are_resampled,
-    content_digests,
-    multiples,
-)
+from committee.learners.base.row_sampling import MOST_UNITS, Folds, RowUnits, are_resampled, content_digests, multiples
 
 seeds = st.integers(0, 2**32 - 1)
 

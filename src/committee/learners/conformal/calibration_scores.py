@@ -250,9 +250,7 @@ def warn_of_few_scores(known: CalibrationScores, categories: RowCategories, alph
     words = "" if len(categories) == 1 else f"{categories.words(first)}{more}: "
     # the smallest alphas of float64 need more rows than it can count
     needed = np.ceil((1.0 - alpha) / max(alpha, 1e-300) * (1.0 - ROUNDING))
-    warn_user(
-        f"{words}{count[first]:g} rows are scored, and an alpha of {alpha:g} needs {needed:.15g}; {unbounded}.",
-    )
+    warn_user(f"{words}{count[first]:g} rows are scored, and an alpha of {alpha:g} needs {needed:.15g}; {unbounded}.")
 
 
 def covering_rank(alpha: float, count: F64) -> F64:

@@ -125,12 +125,7 @@ class ConformalClassifier(Conformal, OffsetClassifier):
     # --- new rows ------------------------------------------------------------------------------------------------
 
     def predict_set(
-        self,
-        X: Any,
-        alpha: float | None = None,
-        *,
-        groups: Any = None,
-        offset: ArrayLike | str | None = None,
+        self, X: Any, alpha: float | None = None, *, groups: Any = None, offset: ArrayLike | str | None = None
     ) -> NDArray[np.bool_]:
         """Return the prediction set of each row.
 
@@ -361,12 +356,7 @@ class ConformalRegressor(Conformal, OffsetRegressor):
     # --- new rows ------------------------------------------------------------------------------------------------
 
     def predict_interval(
-        self,
-        X: Any,
-        alpha: float | None = None,
-        *,
-        groups: Any = None,
-        offset: ArrayLike | str | None = None,
+        self, X: Any, alpha: float | None = None, *, groups: Any = None, offset: ArrayLike | str | None = None
     ) -> F64:
         """Return the prediction interval of each row.
 

@@ -1,15 +1,11 @@
-"""Smaller votes of a trained ensemble, and the sizes and prediction times of votes."""
+"""Smaller votes of a trained ensemble."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from committee.data.packages import require_package
 from committee.learners.blend.blend import Blend
 from committee.learners.reweighting.leaf_reweighter import (
     DEFAULT_SHARE,
@@ -18,12 +14,7 @@ from committee.learners.reweighting.leaf_reweighter import (
     Limits,
 )
 from committee.learners.reweighting.margin_reweighter import MarginReweighter, level_function
-from committee.learners.trained_ensembles.trained_ensemble import RowsGiven, predicts_numbers, trained_committee
-
-if TYPE_CHECKING:
-    import polars as pl
-
-N_REPEATS = 5  # timed votes, of which the median counts
+from committee.learners.trained_ensembles.trained_ensemble import RowsGiven, predicts_numbers
 
 
 def prune(
@@ -129,25 +120,3 @@ def prune(
     options = {"on": on, "objective": objective, "n_jobs": n_jobs} | ({"quantile": quantile} if numbers else {})
     smaller = level_function(level)(ensemble, limits, X, y, sample_weight, **options)
     return cast("LeafReweighter | LeafReweighterRegressor | MarginReweighter", smaller)
-
-
-def vote_costs(ensembles: Mapping[str, Any], X: Any) -> pl.DataFrame:
-    """Return sizes and prediction times of several trained classifiers, a row for each.
-
-    Columns are `ensemble`, `voters`, `nodes`, `bytes` of the voters in memory, and `microseconds` a row of `X`, by one
-    thread. Models of other libraries are timed as their committees (`Committee.from_estimator`).
-    """
-    require_package("polars", "the table of costs")
-    import polars as pl
-
-    rows = []
-    for name, ensemble in ensembles.items():
-        committee = trained_committee(ensemble)
-        seconds = []
-        for _ in range(N_REPEATS):
-            start = perf_counter()
-            scores = committee.decision_function(X)
-            seconds.append(perf_counter() - start)
-        microseconds = 1e6 * float(np.median(seconds)) / max(1, len(scores))
-        rows.append((name, committee.n_voters, committee.n_nodes, committee.nbytes, microseconds))
-    return pl.DataFrame(rows, schema=["ensemble", "voters", "nodes", "bytes", "microseconds"], orient="row")
