@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import Options
 
-from committee.data.number_types import F64
+from committee.data.number_types import F64, Index
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, inner_weights
 from committee.learners.base.fit_tasks import FitTasks
@@ -118,7 +118,7 @@ class CalibratedClassifier(BaseClassifier):
         rows = rows.with_codes  # each fold learns its own target statistics
         seeds = random.randint(2**31 - 1, size=N_FOLDS)
         held_out: list[HeldOutEvidence] = []
-        for fold, seed in zip(self._folds(rows, tasks), seeds.tolist(), strict=False):
+        for fold, seed in zip(self._folds(rows, N_FOLDS, tasks.group_of(rows)), seeds.tolist(), strict=False):
             compute = partial(self._evidence_of_fold, fitted["committee_"], rows, fold, seed)
             evidence = tasks.result("evidence", [seed], compute)
             if len(evidence):
@@ -127,13 +127,12 @@ class CalibratedClassifier(BaseClassifier):
                 break
         return self._calibrated(fitted, HeldOutEvidence.joined(held_out) if held_out else None)
 
-    def _folds(self, rows: Rows, tasks: FitTasks) -> Iterable[Fold]:
+    def _folds(self, rows: Rows, n_folds: int, group: Index | None) -> Iterable[Fold]:
         from committee.learners.base.row_sampling import Folds, group_folds
 
-        group = tasks.group_of(rows)
         if group is None:
-            return Folds.of(rows, N_FOLDS, n_threads(self.n_jobs))
-        return group_folds(group, rows.weights, N_FOLDS)
+            return Folds.of(rows, n_folds, n_threads(self.n_jobs))
+        return group_folds(group, rows.weights, n_folds)
 
     def _evidence_of_fold(self, committee: Committee, rows: Rows, fold: Fold, seed: int) -> F64:
         nothing = np.empty((0, len(self.classes_)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, log2
@@ -18,7 +18,7 @@ from committee.data.row_digests import row_digests
 from committee.data.rows import Rows
 from committee.learners.base.calibration import ENOUGH_ROWS, N_FOLDS, CalibratedClassifier, HeldOutEvidence
 from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.row_sampling import Fold, Folds, group_folds
+from committee.learners.base.row_sampling import Fold
 from committee.vote.committee import Committee
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class BoostedCalibration(CalibratedClassifier):
         coded = some.with_codes  # each fit learns its own target statistics
         seeds = random.randint(2**31 - 1, size=N_FOLDS).tolist()
         found: list[SmallerFit] = []
-        for fold, seed in zip(self._parts(coded, 2 if halves else N_FOLDS), seeds, strict=False):
+        group = None if coded.group is None else np.unique(coded.group, return_inverse=True)[1]
+        for fold, seed in zip(self._folds(coded, 2 if halves else N_FOLDS, group), seeds, strict=False):
             compute = partial(self._evidence_of_part, committee, coded, fold, seed, rounds)
             evidence = tasks.result("evidence", [seed], compute)
             if len(evidence):
@@ -69,11 +70,6 @@ class BoostedCalibration(CalibratedClassifier):
             return fitted
         share_of_rows = float(found[0].train.weights.sum() / rows.weights.sum())
         return self._with_temperature(fitted, temperature_of(found, share_of_rows, rounds / committee.n_voters))
-
-    def _parts(self, rows: Rows, n_folds: int) -> Iterable[Fold]:
-        if rows.group is None:
-            return Folds.of(rows, n_folds, n_threads(self.n_jobs))
-        return group_folds(np.unique(rows.group, return_inverse=True)[1], rows.weights, n_folds)
 
     def _evidence_of_part(self, committee: Committee, rows: Rows, fold: Fold, seed: int, rounds: int) -> F64:
         model = self._for_fold(seed)
