@@ -29,6 +29,7 @@ from committee.voters.protocol import Voters
 from committee.voters.rounds import Rounds
 from tests.cast_votes import forest_that_votes, rows, values_of
 from tests.subjects import noisy_scores, numbers
+from tests.voters.test_estimators import Dictator
 from tests.voters.test_forest import rounds_that_vote
 
 LINKS = st.sampled_from([Identity(), Log(), Average(), Ordered()])
@@ -136,15 +137,6 @@ def test_tables():
         replace(committee, table=None).staged_predict(np.zeros((3, 2)))
 
 
-class Dictator:
-    """A classifier that says the same to everybody."""
-
-    classes_ = np.array([0, 1])
-
-    def predict(self, X: Any) -> np.ndarray:
-        return np.zeros(len(X), dtype=int)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -154,7 +146,10 @@ class Dictator:
         ({"intercept": [np.inf]}, r"intercept\[0\] is inf"),
         ({"voters": forest_that_votes(np.zeros((2, 3), dtype=np.int32), 2)}, "regression needs scores"),
         ({"voters": forest_that_votes(np.zeros((2, 3, 1)), 2)}, "votes for 2 classes.*Use Committee"),
-        ({"voters": EstimatorVoters([Dictator()] * 3, [0, 1])}, "votes for 2 classes; regression needs scores"),
+        (
+            {"voters": EstimatorVoters([Dictator(0, [0, 1])] * 3, [0, 1])},
+            "votes for 2 classes; regression needs scores",
+        ),
         ({"voters": forest_of_numbers(np.zeros((2, 3, 1)))[:0], "weights": []}, "voters is empty"),
     ],
 )

@@ -145,12 +145,6 @@ CRAFTED: list[tuple[str, Change, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "message"), CRAFTED)
-def test_crafted_files_are_refused(tmp_path: Path, name: str, change: Change, message: str) -> None:
-    content = (GOLDEN / f"{name}.safetensors").read_bytes()
-    refused(tmp_path / "model", craft(content, change), message)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -355,11 +349,6 @@ TREES: list[tuple[Change, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), TREES)
-def test_crafted_trees_are_refused(tmp_path, change, message):
-    refused(tmp_path / "model", craft(stored("shared")[0], change), message)
-
-
 COMMITTEES: list[tuple[Change, str]] = [
     (put("voters.start", 0, 1), "start starts at 1"),
     (put("voters.start", 1, 2**62), "start goes from"),
@@ -387,25 +376,23 @@ COMMITTEES: list[tuple[Change, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), COMMITTEES)
-def test_crafted_committees_are_refused(tmp_path, change, message):
-    refused(tmp_path / "model", craft(stored("hard")[0], change), message)
+LINES: list[tuple[Change, str]] = [
+    (at("cap", to=0.0), "cap is 0.0"),
+    (at("cap", to=-3.0), "cap is -3.0"),
+    (at("cap", to=20), "'cap' is a int"),
+    (put("voters.model", 0, 1), "model holds 1"),
+    (put("voters.coefficient", (0, 0, 0), np.nan), "coefficient holds a number"),
+    (tell("link", value={"name": "probit", "scale": 2.0}), "has no 'scale'"),
+    (tell("link", value={"name": "share"}), "LinearScores hold scores, which do not sum to one"),
+]
+for several, cases in (("shared", TREES), ("hard", COMMITTEES), ("probit lines", LINES)):
+    CRAFTED += [(several, *case) for case in cases]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (at("cap", to=0.0), "cap is 0.0"),
-        (at("cap", to=-3.0), "cap is -3.0"),
-        (at("cap", to=20), "'cap' is a int"),
-        (put("voters.model", 0, 1), "model holds 1"),
-        (put("voters.coefficient", (0, 0, 0), np.nan), "coefficient holds a number"),
-        (tell("link", value={"name": "probit", "scale": 2.0}), "has no 'scale'"),
-        (tell("link", value={"name": "share"}), "LinearScores hold scores, which do not sum to one"),
-    ],
-)
-def test_crafted_scores_are_refused(tmp_path, change, message):
-    refused(tmp_path / "model", craft(stored("probit lines")[0], change), message)
+@pytest.mark.parametrize(("name", "change", "message"), CRAFTED)
+def test_crafted_files_are_refused(tmp_path: Path, name: str, change: Change, message: str) -> None:
+    content = stored(name)[0] if name in MODELS else (GOLDEN / f"{name}.safetensors").read_bytes()
+    refused(tmp_path / "model", craft(content, change), message)
 
 
 DAMAGED = ("shared", "per class", "soft", "hard", "probit lines", "logit stumps")

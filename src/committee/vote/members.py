@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pkgutil import resolve_name
 from typing import Any, ClassVar
 
@@ -68,9 +69,7 @@ class MemberCommittees:
         first = self.members[0]
         return first.n_classes if isinstance(first, Committee) else first.n_outputs
 
-    @property
-    def n_outputs(self) -> int:
-        return self.n_classes
+    n_outputs = property(attrgetter("n_classes"))
 
     @property
     def n_features(self) -> int | None:

@@ -22,7 +22,7 @@ from committee.data.table_schema import TableSchema
 from committee.data.typed_json import encode_array, field
 from committee.files.documents import Document, Tensors, read_sorted_classes
 from committee.files.kinds import cannot_save_message, describe_learners, rebuild_learners
-from committee.voters.protocol import UnitSpread, VoteKind, VoterIndex, voter_numbers, voter_weights
+from committee.voters.protocol import UnitSpread, VoteKind, VoterIndex, tree_numbers, voter_numbers, voter_weights
 
 Votes = NDArray[np.int16] | F64
 
@@ -57,7 +57,9 @@ class _Members(OwnTables):
 
     @property
     def nbytes(self) -> int:
-        return pickled_bytes(self.estimators)
+        buffers: list[pickle.PickleBuffer] = []
+        stream = pickle.dumps(self.estimators, protocol=5, buffer_callback=buffers.append)
+        return len(stream) + sum(buffer.raw().nbytes for buffer in buffers)
 
     def _vote(self, t: int, X: Any) -> Any:
         raise NotImplementedError
@@ -133,9 +135,7 @@ class EstimatorVoters(_Members, UnitSpread):
     def n_classes(self) -> int:
         return len(self.classes)
 
-    @property
-    def n_outputs(self) -> int:
-        return len(self.classes)
+    n_outputs = property(attrgetter("n_classes"))
 
     def tally(self, X: Any, weights: F64 | None = None, n_threads: int = 1) -> F64:
         weights = voter_weights(weights, len(self))
@@ -398,8 +398,7 @@ class RegressorRounds(OwnTables):
         return len(self.regressors) // int(self.n_outputs)
 
     def __getitem__(self, index: VoterIndex) -> RegressorRounds:
-        chosen = voter_numbers(index, len(self))
-        return RegressorRounds(self.regressors[(chosen[:, None] * self.n_outputs + np.arange(self.n_outputs)).ravel()])
+        return RegressorRounds(self.regressors[tree_numbers(index, len(self), self.n_outputs)])
 
     learners = property(attrgetter("regressors.estimators"))
     n_outputs = property(attrgetter("regressors.n_outputs"))
@@ -457,12 +456,6 @@ def predict_numbers(member: Any, X: F64) -> F64:
     if not np.isfinite(numbers).all():
         raise ValueError(f"{member!r} predicts numbers that are not finite, which cannot be votes.")
     return numbers.reshape(-1)
-
-
-def pickled_bytes(estimators: Sequence[Any]) -> int:
-    buffers: list[pickle.PickleBuffer] = []
-    stream = pickle.dumps(estimators, protocol=5, buffer_callback=buffers.append)
-    return len(stream) + sum(buffer.raw().nbytes for buffer in buffers)
 
 
 def count_nodes(member: Any) -> int:

@@ -261,7 +261,9 @@ class FlatTrees:
         check_extents("category_offset", self.category_offset, len(self.category_bits), least=0)
         self._check_structure()
         self._check_votes()
-        self._check_record()
+        self._refuse("gain", ~np.isfinite(self.gain), "not finite")
+        self._refuse("weight", ~np.isfinite(self.weight) | (self.weight < 0), "not a finite number >= 0")
+        self._refuse("count", self.count < 0, "negative")
 
     def _check_structure(self) -> None:
         feature, left, leaf = self.feature, self.left, self.feature < 0
@@ -298,11 +300,6 @@ class FlatTrees:
                 raise ValueError(f"shares are of {self.shares.n_classes} classes; the forest has {self.n_classes}.")
             for name, bad, fault in self.shares.faults(self.feature < 0):
                 self._refuse(name, bad, fault, self.shares.sizes)
-
-    def _check_record(self) -> None:
-        self._refuse("gain", ~np.isfinite(self.gain), "not finite")
-        self._refuse("weight", ~np.isfinite(self.weight) | (self.weight < 0), "not a finite number >= 0")
-        self._refuse("count", self.count < 0, "negative")
 
     def _refuse(
         self, name: str, bad: NDArray[np.bool_] | np.bool_, fault: str, shown: NDArray[Any] | None = None
@@ -364,7 +361,10 @@ def breadth_first(left: Index, right: Index, split: NDArray[np.bool_], root: Ind
     Return the old number of each node ``(M,)``, the new number of each node ``(N,)`` (-1 if no root reaches it) and the
     number of nodes of each tree ``(T,)``.
     """
-    _check_trees(np.concatenate([root, left[split], right[split]]), len(left))
+    led_to = np.concatenate([root, left[split], right[split]])
+    inside = ((led_to >= 0) & (led_to < len(left))).all()
+    if not inside or np.bincount(led_to, minlength=1).max() > 1:
+        raise ValueError("the nodes do not form trees: a child is not among them, or has two parents")
     level, tree = np.asarray(root, dtype=np.intp), np.arange(len(root))
     levels, trees = [], []
     while len(level):
@@ -399,9 +399,3 @@ def breadth_first_order(left: NDArray[np.int32], offset: NDArray[np.int64]) -> I
     child = np.where(split, left + start, 0).astype(np.intp)
     order, _, _ = breadth_first(child, child + 1, split, offset[:-1].astype(np.intp))
     return None if (order == np.arange(len(order))).all() else order
-
-
-def _check_trees(led_to: Index, n_nodes: int) -> None:
-    inside = ((led_to >= 0) & (led_to < n_nodes)).all()
-    if not inside or np.bincount(led_to, minlength=1).max() > 1:
-        raise ValueError("the nodes do not form trees: a child is not among them, or has two parents")

@@ -84,7 +84,10 @@ class Forest(FlatTrees):
                         f"the first has {getattr(first, name)!r}."
                     )
         if any(f.shares is not None for f in forests):  # those of older files may be dense
-            forests[:] = [f._with_shares() for f in forests]
+            forests[:] = [
+                f if f.value is None else replace(f, value=None, shares=ClassShares.of_dense(f.value, f.feature < 0))
+                for f in forests
+            ]
             first, forest = forests[0], forests[-1]
         n_nodes = np.concatenate([f.n_nodes for f in forests])
         bits = np.concatenate([f.category_bits for f in forests])
@@ -133,11 +136,6 @@ class Forest(FlatTrees):
         else:
             width = np.abs(self.value[:, 0]) if self.value.shape[1] == 1 else np.ptp(self.value, axis=1)
         return np.maximum.reduceat(np.where(self.feature < 0, width, 0.0), self.offset[:-1])
-
-    def _with_shares(self) -> Forest:
-        if self.value is None:
-            return self
-        return replace(self, value=None, shares=ClassShares.of_dense(self.value, self.feature < 0))
 
     def apply(self, X: Matrix, n_threads: int = 1) -> NDArray[np.int32]:
         """Leaf of each row in each tree, ``(n, T)``, as node numbers within the tree."""

@@ -45,48 +45,35 @@ class GrowthLimits:
             found["feature_weights"] = feature_weights(weights, learner.table_)
         return cls(**found)
 
-    def sampled_features(self, p: int) -> dict[str, Any]:
-        """Number of p columns sampled for each tree and each node, and their weights, as arguments of the kernels."""
-        of_tree, of_node = features_per_tree_and_node(self.max_features_tree, self.max_features, p)
+    def settings(self, binned: Binned, n_threads: int) -> dict[str, Any]:
+        """Table, limits and numbers of sampled columns as arguments of the native growers."""
+        of_tree, of_node = features_per_tree_and_node(self.max_features_tree, self.max_features, binned.codes.shape[1])
         check_draws(self.feature_weights, of_tree, of_node)
-        weights = {} if self.feature_weights is None else {"feature_weights": self.feature_weights}
-        return {"max_features_tree": of_tree, "max_features": of_node, **weights}
+        return {
+            "codes": binned.codes,
+            "n_bins": binned.bins.n_bins,
+            "categorical": binned.bins.categorical,
+            "max_depth": self.max_depth or 0,
+            "min_samples_leaf": self.min_samples_leaf,
+            "min_weight_leaf": self.min_weight_leaf,
+            "min_gain": self.min_impurity_decrease,
+            "max_features_tree": of_tree,
+            "max_features": of_node,
+            **({} if self.feature_weights is None else {"feature_weights": self.feature_weights}),
+            "n_threads": n_threads,
+        }
 
 
 def tree_grower(binned: Binned, criterion: Criterion, n_classes: int, limits: GrowthLimits, n_threads: int) -> Grower:
-    return Grower(
-        binned.codes,
-        binned.bins.n_bins,
-        binned.bins.categorical,
-        criterion,
-        n_classes,
-        max_depth=limits.max_depth or 0,
-        max_leaf_nodes=limits.max_leaf_nodes or 0,
-        min_samples_leaf=limits.min_samples_leaf,
-        min_weight_leaf=limits.min_weight_leaf,
-        min_gain=limits.min_impurity_decrease,
-        **limits.sampled_features(binned.codes.shape[1]),
-        n_threads=n_threads,
-    )
+    settings = limits.settings(binned, n_threads)
+    return Grower(criterion=criterion, n_classes=n_classes, max_leaf_nodes=limits.max_leaf_nodes or 0, **settings)
 
 
 def deep_tree_grower(
     binned: Binned, criterion: DeepCriterion, n_classes: int, limits: GrowthLimits, n_threads: int
 ) -> DeepGrower:
     """Create the native grower of deep trees on a binned table; limits have no `max_leaf_nodes`."""
-    return DeepGrower(
-        binned.codes,
-        binned.bins.n_bins,
-        binned.bins.categorical,
-        criterion,
-        n_classes,
-        max_depth=limits.max_depth or 0,
-        min_samples_leaf=limits.min_samples_leaf,
-        min_weight_leaf=limits.min_weight_leaf,
-        min_gain=limits.min_impurity_decrease,
-        **limits.sampled_features(binned.codes.shape[1]),
-        n_threads=n_threads,
-    )
+    return DeepGrower(criterion=criterion, n_classes=n_classes, **limits.settings(binned, n_threads))
 
 
 def check_target_criterion(criterion: DeepCriterion, target: NDArray[np.float64], max_leaf_nodes: int | None) -> None:

@@ -18,7 +18,7 @@ from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.voters.flat_trees import check_extents, extents, positions
 from committee.voters.forest import Forest
-from committee.voters.protocol import VoteKind, VoterIndex, voter_numbers, voter_weights
+from committee.voters.protocol import VoteKind, VoterIndex, tree_numbers, voter_weights
 from committee.voters.shared_forest import read_forest
 
 ARRAYS = ("start", "column", "slope", "centre", "low", "high")
@@ -54,17 +54,12 @@ class LeafLines:
     def take(self, nodes: NDArray[np.int64]) -> LeafLines:
         sizes = np.diff(self.start)[nodes]
         lines = positions(self.start[nodes], sizes)
-        return LeafLines(
-            extents(sizes), self.column[lines], self.slope[lines], self.centre[lines], self.low[lines], self.high[lines]
-        )
+        return LeafLines(extents(sizes), *(getattr(self, name)[lines] for name in ARRAYS[1:]))
 
     @classmethod
     def concatenate(cls, parts: Sequence[LeafLines]) -> LeafLines:
         sizes = np.concatenate([np.diff(part.start) for part in parts])
-        column, slope, centre, low, high = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS[1:]
-        )
-        return cls(extents(sizes), column, slope, centre, low, high)
+        return cls(extents(sizes), *(np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS[1:]))
 
     def of_nodes(self, mask: NDArray[np.bool_]) -> LeafLines:
         """Lines of the nodes in a mask ``(N,)``; other nodes have none."""
@@ -132,10 +127,10 @@ class LinearLeaves:
         return len(self.forest) // self.trees_per_voter
 
     def __getitem__(self, index: VoterIndex) -> LinearLeaves:
-        K, chosen = self.trees_per_voter, voter_numbers(index, len(self))
-        trees = (chosen[:, None] * K + np.arange(K)).ravel()
+        trees = tree_numbers(index, len(self), self.trees_per_voter)
         forest = self.forest[trees]
-        return LinearLeaves(forest, self.lines.take(positions(self.forest.offset[trees], forest.n_nodes)), K)
+        lines = self.lines.take(positions(self.forest.offset[trees], forest.n_nodes))
+        return LinearLeaves(forest, lines, self.trees_per_voter)
 
     @classmethod
     def concatenate(cls, parts: Sequence[LinearLeaves]) -> LinearLeaves:

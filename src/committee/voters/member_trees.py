@@ -14,6 +14,7 @@ from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.model_forest import LinearScores, ModelForest
+from committee.voters.redundant_splits import parents
 from committee.voters.rounds import Rounds
 
 
@@ -47,11 +48,7 @@ class MemberTrees:
     def paths(self, X: Any, n_threads: int = 1) -> tuple[csr_array, NDArray[np.int64]]:
         """Nodes that each row passes, ones in ``(n, N)``, and the extents of the trees, ``(T + 1,)``."""
         trees = self.forest
-        start = np.repeat(trees.offset[:-1], trees.n_nodes)
-        split = np.flatnonzero(trees.feature >= 0)
-        parent = np.full(len(trees.feature), -1, dtype=np.int64)
-        child = start[split] + trees.left[split]
-        parent[child] = parent[child + 1] = split
+        parent, _ = parents(trees)
         leaf = trees.apply(X, n_threads) + trees.offset[:-1]
         row, node = np.repeat(np.arange(len(leaf)), leaf.shape[1]), leaf.ravel()
         rows, nodes = [row], [node]

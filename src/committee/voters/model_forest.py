@@ -21,7 +21,7 @@ from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.voters.flat_trees import positions
 from committee.voters.forest import Forest
-from committee.voters.protocol import UnitSpread, VoteKind, VoterIndex, voter_numbers, voter_weights
+from committee.voters.protocol import UnitSpread, VoteKind, VoterIndex, tree_numbers, voter_weights
 from committee.voters.shared_forest import read_forest
 
 Value = TypeVar("Value", bound=np.generic)
@@ -105,8 +105,7 @@ class ModelForest(UnitSpread):
         return len(self.forest) // self.trees_per_voter
 
     def __getitem__(self, index: VoterIndex) -> ModelForest:
-        voters = voter_numbers(index, len(self))
-        trees = (voters[:, None] * self.trees_per_voter + np.arange(self.trees_per_voter)).ravel()
+        trees = tree_numbers(index, len(self), self.trees_per_voter)
         forest = self.forest[trees]
         model = self.model[positions(self.forest.offset[trees], forest.n_nodes)]
         # leaf models that no selected leaf has are left out, and the others numbered anew

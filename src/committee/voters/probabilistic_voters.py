@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -39,24 +40,6 @@ class DrawnVoter(Protocol):
 
     def draw(self, X: F64, rng: np.random.Generator) -> NDArray[Any]:
         """Draw one vote for each row, ``(n,)``: a number above 0 for +1, any other for -1."""
-
-
-class ProbabilisticVoters(Protocol):
-    """T voters with random answers at the nodes of a `VoteGraph`: `SoftStumps` or `OracleVoters`."""
-
-    @property
-    def n_features(self) -> int | None:
-        """Width of the encoded matrix, or None if it is not recorded."""
-
-    @property
-    def nbytes(self) -> int: ...
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: Any) -> ProbabilisticVoters: ...
-
-    def probabilities(self, X: F64, n_threads: int = 1) -> F64:
-        """Probability of +1 of each voter on each row, ``(n, T)``."""
 
 
 def prob_positive(voter: Any, X: F64) -> F64:
@@ -117,6 +100,7 @@ def estimate_probability(count: NDArray[Any], n_draws: int, estimate: Estimate) 
 class OracleVoters(OwnTables):
     """T fitted classifiers, each with a probability of +1."""
 
+    learners = property(attrgetter("voters"))
     voters: Sequence[Any]
     n_draws: NDArray[np.int64]  # (T,): answers drawn to estimate q of new rows; 0 if q is known exactly
     estimate: Estimate = "map"
@@ -131,10 +115,6 @@ class OracleVoters(OwnTables):
         object.__setattr__(self, "n_draws", n_draws)
         if self.number is None:
             object.__setattr__(self, "number", np.arange(len(self.voters)))
-
-    @property
-    def learners(self) -> Sequence[Any]:
-        return self.voters
 
     def __len__(self) -> int:
         return len(self.voters)

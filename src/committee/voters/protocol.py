@@ -70,6 +70,11 @@ def voter_numbers(index: VoterIndex, n_voters: int) -> NDArray[np.intp]:
     return np.atleast_1d(np.arange(n_voters)[index])
 
 
+def tree_numbers(index: VoterIndex, n_voters: int, per_voter: int) -> NDArray[np.intp]:
+    """Numbers of the trees of selected voters, of which each has the next `per_voter` trees."""
+    return (voter_numbers(index, n_voters)[:, None] * per_voter + np.arange(per_voter)).ravel()
+
+
 def voter_weights(weights: Any, n_voters: int) -> NDArray[np.float64]:
     """Weights ``(T,)`` as contiguous float64, ones for None; ``ValueError`` for any other shape."""
     checked = np.ones(n_voters) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)

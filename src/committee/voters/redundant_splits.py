@@ -21,7 +21,7 @@ def decided_splits(forest: Forest) -> NDArray[np.int8]:
 
     Splits of the ancestors on the same column leave an interval or a set of categories, with or without missing values.
     """
-    parent, is_left = _parents(forest)
+    parent, is_left = parents(forest)
     words = np.diff(forest.category_offset)
     side = np.zeros(len(forest.feature), dtype=np.int8)
     numeric = np.flatnonzero((forest.feature >= 0) & (words == 0))
@@ -34,7 +34,8 @@ def decided_splits(forest: Forest) -> NDArray[np.int8]:
     return side
 
 
-def _parents(forest: Forest) -> tuple[Index, Mask]:
+def parents(forest: Forest) -> tuple[Index, Mask]:
+    """Parent of each node among all nodes, -1 at roots, and whether it is the left child, ``(N,)`` each."""
     start = np.repeat(forest.offset[:-1], forest.n_nodes)
     inner = np.flatnonzero(forest.left >= 0)
     child = forest.left[inner] + start[inner]

@@ -15,7 +15,7 @@ from committee.data.table_schema import TableSchema
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 from committee.voters.forest import Forest
-from committee.voters.protocol import VoteKind, VoterIndex, voter_numbers, voter_weights
+from committee.voters.protocol import VoteKind, VoterIndex, tree_numbers, voter_weights
 from committee.voters.shared_forest import read_forest
 
 
@@ -43,14 +43,9 @@ class Rounds:
         return len(self.forest) // self.n_outputs
 
     def __getitem__(self, index: VoterIndex) -> Rounds:
-        chosen = voter_numbers(index, len(self))
-        trees = chosen[:, None] * self.n_outputs + np.arange(self.n_outputs)
-        return Rounds(self.forest[trees.ravel()], self.n_outputs)
+        return Rounds(self.forest[tree_numbers(index, len(self), self.n_outputs)], self.n_outputs)
 
-    @property
-    def n_classes(self) -> int:
-        return self.n_outputs
-
+    n_classes = property(attrgetter("n_outputs"))
     n_features = property(attrgetter("forest.n_features"))
 
     @property
