@@ -1,21 +1,18 @@
 """Gradient boosting of classes, and what both learners promise; numbers are in test_gradient_boosting_regression.py."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
-from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.data.rows import scaled_weights
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.line_search import LARGEST_STEP, best_step
-from committee.objectives.losses import Absolute, Exponential, Huber, Logistic, Loss, Poisson, Squared
+from committee.objectives.losses import Absolute, Exponential, Huber, Logistic, Poisson, Squared
 from committee.voters.rounds import Rounds
 from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner, numbers, seeds, table
 
@@ -217,15 +214,6 @@ def test_depth_wise_trees_are_balanced_and_leaf_wise_ones_gain_more():
     assert_array_equal(*same)
 
 
-def test_min_hessian_of_leaves():
-    X, y = table()
-    model = learner("classes", min_hessian_leaf=12.0, n_estimators=1, min_samples_leaf=1).fit(X, y)
-    forest = model.committee_.voters
-    p = y.mean()
-    assert (forest.count[forest.feature < 0] * p * (1 - p) >= 12.0 * (1 - 1e-9)).all()
-    assert learner("classes", min_hessian_leaf=1e6, n_estimators=1).fit(X, y).committee_.n_nodes == 1
-
-
 @both
 def test_subsamples_are_drawn_without_replacement_anew(kind):
     X, y = data(kind)
@@ -287,31 +275,6 @@ def test_integer_weights_are_repeated_rows(kind, n, params, rtol):
     weighted = learner(kind, min_samples_leaf=1, **params).fit(X, y, times)
     repeated = learner(kind, min_samples_leaf=1, **params).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert_allclose(answer(weighted, X), answer(repeated, X), rtol=rtol, atol=rtol)
-
-
-@dataclass(frozen=True)
-class OwnLogistic(Loss):
-    name = "own"
-
-    @property
-    def link(self):
-        return Logistic().link
-
-    def value(self, y, F):
-        return np.logaddexp(0.0, np.where(y == 1, -F, F))
-
-    def gradient_hessian(self, y, F, w=None):
-        p = 1.0 / (1.0 + np.exp(-F))
-        w = np.ones(len(y)) if w is None else w
-        return w * (p - y), w * p * (1.0 - p)
-
-
-def test_a_loss_of_ones_own_is_as_good():
-    X, y = table()
-    w = np.random.default_rng(0).exponential(size=len(y))
-    ours, own = (learner("classes", loss=loss).fit(X, y, w) for loss in ("log_loss", OwnLogistic()))
-    assert_allclose(own.predict_proba(X), ours.predict_proba(X), rtol=1e-6, atol=1e-8)
-    assert clone(own).loss == own.loss
 
 
 def test_the_two_learners_share_their_defaults():

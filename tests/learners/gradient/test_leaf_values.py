@@ -16,7 +16,7 @@ from committee.learners.gradient.target import refits
 from committee.objectives.losses import REGRESSION_LOSSES
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
-from tests.core.checked_tree import DEFAULTS
+from tests.core.checked_tree import grown
 from tests.gradient_cases import PLAIN, answer, both, data, learner, seeds
 from tests.oracles.linear_boost import added, lines_of_a_leaf
 from tests.subjects import assert_same_bits
@@ -87,46 +87,18 @@ def test_cost_of_a_tree():
     assert LeafPenalty(1.0, 10.0, 100.0, per_leaf=True).cost(w) == 3.0 + 30.0 + 250.0
 
 
-def grow(penalty, code, g, h, **limits):
-    limits |= {f"leaf_l{k}": getattr(penalty, f"l{k}") for k in range(3)} | {"l0_per_leaf": penalty.per_leaf}
-    n_bins = np.array([int(code.max()) + 1], dtype=np.int32)
-    grower = _core.GradientGrower(
-        code[:, None], n_bins, np.zeros(1, dtype=np.uint8), **DEFAULTS | {"max_depth": 1, "max_features": 1} | limits
-    )
-    return grower.grow(g, h, None, None, 0)
-
-
-@given(penalties, st.integers(2, 8), st.integers(0, 2**32 - 1))
-def test_the_best_threshold(penalty, n_bins, seed):
-    rng = np.random.default_rng(seed)
-    code = np.append(np.arange(n_bins), rng.integers(0, n_bins, 20)).astype(np.uint8)
-    g, h = 3.0 * rng.normal(size=len(code)), rng.uniform(0.1, 1.0, len(code))
-    tree = grow(penalty, code, g, h)
-    alone = least(penalty, g.sum(), h.sum())
-    sides = [(code <= b, code > b) for b in range(n_bins - 1)]
-    gains = [alone - sum(least(penalty, g[side].sum(), h[side].sum()) for side in pair) for pair in sides]
-    tolerance = 1e-6 + 0.01 * abs(max(gains))
-    if max(gains) <= tolerance:
-        assert len(tree.feature) == 1 or tree.gain[0] <= 2 * tolerance
-        return
-    assert_allclose(tree.gain[0], max(gains), atol=tolerance)
-    assert gains[tree.bin[0]] >= max(gains) - tolerance
-    for i in (1, 2):
-        w = float(penalty.weight(tree.sums[i, 0], tree.sums[i, 1]))
-        assert_allclose(tree.value[i, 0], w, rtol=1e-9, atol=1e-12)
-
-
 @given(st.integers(0, 2**32 - 1))
 def test_leaves_abstain_in_a_tree_and_weigh_exactly_zero(seed):
     rng = np.random.default_rng(seed)
     code = rng.integers(0, 20, 200).astype(np.uint8)
+    rows = code[:, None], np.array([20], dtype=np.int32), np.zeros(1, dtype=np.uint8)
     g, h = rng.normal(size=200) + 3.0 * (code == 7), np.ones(200)
-    tree = grow(LeafPenalty(l0=8.0, l2=1.0), code, g, h, max_depth=4)
+    tree, _ = grown(rows, g, h, leaf_l0=8.0, leaf_l2=1.0, max_depth=4)
     leaf = tree.feature < 0
     s = tree.sums[:, 0] ** 2 / (2 * (tree.sums[:, 1] + 1.0))
     assert_array_equal(tree.value[leaf, 0] == 0.0, s[leaf] <= 8.0)
     assert (tree.gain[~leaf] > 0).all()
-    nothing = grow(LeafPenalty(l0=1e9), code, g, h, max_depth=4)
+    nothing, _ = grown(rows, g, h, leaf_l0=1e9, max_depth=4)
     assert_array_equal(nothing.value, 0.0)
     assert len(nothing.feature) == 1
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, ndtr
-from sklearn.linear_model import LogisticRegression
 
 from committee import ProbitModelTreeClassifier, SBPMTClassifier
 from committee.data.bins import Binned
@@ -114,13 +113,6 @@ def test_first_step_alone_is_one_line():
     model = ProbitModelTreeClassifier(1, min_samples_leaf=90).fit(X, y)
     coefficient = model.committee_.voters.coefficient
     assert coefficient.shape == (1, 1, 3) and np.count_nonzero(coefficient) == 1
-
-
-def test_deep_boosting_of_one_leaf_is_the_logistic_regression():
-    X, y = table(2, 400)
-    model = ProbitModelTreeClassifier(3000, link="logit", min_samples_leaf=400, calibrate=None).fit(X, y)
-    peer = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(X, y)
-    assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-4)
 
 
 def test_pure_leaves_say_so():

@@ -1,8 +1,7 @@
-"""TreeVoter against scikit-learn's tree, and what that tree cannot do: categories and missing values."""
-
-from itertools import combinations, pairwise
+"""Single trees: scikit-learn's, and what that tree cannot do (categories, missing values, abstentions, shrinkage)."""
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import assume, given
@@ -10,12 +9,24 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from committee import AbstainingStump, GradientBoostingRegressor, RandomForestRegressor, TreeRegressor, TreeVoter
+from committee import (
+    AbstainingStump,
+    GradientBoostingRegressor,
+    ProbitModelTreeClassifier,
+    RandomForestRegressor,
+    TreeRegressor,
+    TreeVoter,
+    load,
+)
 from committee.data.labels import MAX_TARGET, target_vector
-from committee.data.rows import scaled_weights
-from committee.learners.trees.tree import abstention_z
+from committee.data.rows import Rows, scaled_weights
+from committee.data.table_schema import TableSchema
+from committee.learners.base.row_sampling import Folds
+from committee.learners.trees.tree import STRENGTHS, TreeOfFold, abstention_z, best_strength, shrunk_shares
+from committee.voters.growing import GrowthLimits, tree_grower
 from tests.oracles import adaboost as oracle
 
 seeds = st.integers(0, 2**32 - 1)
@@ -83,59 +94,7 @@ def test_same_partition_as_scikit_learn(limits, criterion, n_classes):
     # new rows may differ: between values that a node lacks, our threshold is half-way in the table, theirs in the node
     assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-9, atol=1e-12)
     assert_array_equal(ours.predict(X), theirs.predict(X))
-
-
-@given(seeds, st.sampled_from([2, 3, 4]), st.sampled_from(["gini", "entropy"]), st.integers(1, 3))
-def test_small_trees_of_scikit_learn(seed, n_classes, criterion, max_depth):
-    X, y = coarse(seed, 150, n_classes)
-    w = np.random.default_rng(seed).exponential(size=150)
-    limits = {"criterion": criterion, "max_depth": max_depth, "min_samples_leaf": 6}
-    theirs = DecisionTreeClassifier(**limits).fit(X, y, w)
-    ours = TreeVoter(**limits, calibrate=None).fit(X, y, w)
-    # by what the leaves say: rounding may have theirs split a pure one
-    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-7, atol=1e-12)
-    assert_allclose(ours.feature_importances_, theirs.feature_importances_, rtol=1e-7, atol=1e-12)
-
-
-def test_best_leaves_come_first():
-    """With a number of leaves, the tree of k leaves is that of k + 1 before its last split."""
-    X, y = coarse()
-    trees = [TreeVoter(max_leaf_nodes=k, min_samples_leaf=5).fit(X, y, random_weights()) for k in range(2, 12)]
-    gains = [np.sort(tree.committee_.voters.gain)[::-1] for tree in trees]
-    for fewer, more in pairwise(trees):
-        pairs = np.unique(np.column_stack([leaves(fewer, X), leaves(more, X)]), axis=0)
-        assert len(pairs) == len(np.unique(leaves(more, X))) == len(np.unique(leaves(fewer, X))) + 1
-    assert_allclose(gains[0].sum() / gains[-1].sum(), gains[-1][0] / gains[-1].sum(), rtol=1e-9)
-
-
-def of_categories(rng, n=200, k=7):
-    letters = rng.choice(list("abcdefghijklmnop")[:k], n)
-    share = {letter: rng.random() for letter in np.unique(letters)}
-    y = (rng.random(n) < np.array([share[letter] for letter in letters])).astype(int)
-    y[:2] = 0, 1
-    return pl.DataFrame({"letter": letters}), y
-
-
-def split_loss(y, left, criterion):
-    loss = 0.0
-    for side in (left, ~left):
-        p = np.bincount(y[side], minlength=2) / max(side.sum(), 1)
-        p = p[p > 0]
-        loss += side.sum() * (1 - (p**2).sum() if criterion == "gini" else -(p * np.log(p)).sum())
-    return float(loss)
-
-
-@given(seeds, st.integers(2, 7), st.sampled_from(["gini", "entropy"]))
-def test_two_classes_find_the_best_of_all_subsets(seed, k, criterion):
-    frame, y = of_categories(np.random.default_rng(seed), 80, k)
-    letters = frame["letter"].to_numpy()
-    present = np.unique(letters)
-    subsets = [s for size in range(1, len(present)) for s in combinations(present, size)]
-    best = min((split_loss(y, np.isin(letters, s), criterion) for s in subsets), default=np.inf)
-    tree = TreeVoter(max_depth=1, criterion=criterion).fit(frame, y)
-    leaf = leaves(tree, frame)
-    ours = split_loss(y, leaf == leaf[0], criterion)
-    assert ours == pytest.approx(min(best, split_loss(y, np.ones(80, bool), criterion)), rel=1e-9, abs=1e-9)
+    assert_allclose(ours.feature_importances_, theirs.feature_importances_, rtol=1e-9, atol=1e-12)
 
 
 def test_more_categories_than_fit_a_word():
@@ -181,18 +140,6 @@ def test_missing_categories_join_a_side():
     tree = TreeVoter(max_depth=1).fit(frame, y)
     assert tree.score(frame, y) == 1.0
     assert tree.predict(pl.DataFrame({"letter": ["never seen"]})).tolist() == [True]
-
-
-def test_missing_values_against_a_value_below_all_or_above_all():
-    """A side that is learnt lowers the impurity at least as much as either of these fillings."""
-    X, y = coarse(3)
-    w = random_weights()
-    X[np.random.default_rng(4).random(X.shape) < 0.2] = np.nan
-    root = TreeVoter(max_depth=1).fit(X, y, w).committee_.voters.gain[0] / w.sum()
-    for value in (-1e6, 1e6):
-        tree = DecisionTreeClassifier(max_depth=1).fit(np.nan_to_num(X, nan=value), y, w).tree_
-        share = tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
-        assert root >= tree.impurity[0] - (share * tree.impurity)[1:].sum() - 1e-9
 
 
 def test_below_zero_a_split_that_gains_nothing_is_the_first_step_of_xor():
@@ -254,27 +201,6 @@ def test_leaves_of_absolute_errors_hold_medians(of):
 def test_targets_that_a_criterion_does_not_take(of, settings, y, message):
     with pytest.raises(ValueError, match=message):
         of(**settings).fit([[0.0], [1.0], [2.0]], y)
-
-
-def test_the_best_two_sets_of_categories():
-    rng = np.random.default_rng(2)
-    colour = rng.integers(0, 5, 200)
-    y = rng.normal(size=5)[colour] + rng.normal(size=200)
-    frame = pl.DataFrame({"colour": [f"c{c}" for c in colour]})
-    tree = TreeRegressor(max_depth=1).fit(frame, y)
-
-    def error(left):
-        return float(sum(((y[side] - y[side].mean()) ** 2).sum() for side in (left, ~left)))
-
-    sets = [set(some) for size in (1, 2) for some in combinations(range(5), size)]
-    best = min(error(np.isin(colour, list(some))) for some in sets)
-    assert_allclose(((y - tree.predict(frame)) ** 2).sum(), best, rtol=1e-12)
-
-
-def test_missing_values_learn_their_side():
-    X = np.array([[0.0], [0.1], [1.0], [1.1], [np.nan], [np.nan]])
-    for y in ([0.0, 0.0, 5.0, 5.0, 5.0, 5.0], [0.0, 0.0, 5.0, 5.0, 0.0, 0.0]):
-        assert TreeRegressor().fit(X, y).predict(X).tolist() == y
 
 
 @pytest.mark.parametrize("y", [[3.5] * 4, [0.0] * 4, [1e-300] * 4, [-1e150] * 4])
@@ -437,3 +363,107 @@ def test_nothing_to_split(y):
     stump = AbstainingStump().fit(np.ones((20, 1)), y)
     assert stump.committee_.n_nodes == 1
     assert_array_equal(stump.predict(np.ones((3, 1))), np.bincount(y).argmax())
+
+
+# --- leaves shrunk towards their ancestors ---------------------------------------------------------------------------
+
+
+def noisy(n=300, n_classes=2, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 4))
+    return X, (X[:, 0] + random.normal(size=n) > 0).astype(int) + (n_classes > 2) * (X[:, 1] > 1)
+
+
+def grown_on(rows, n_classes):
+    binned = rows.binned(TableSchema(None, (None,) * 4), 255, 1)
+    return tree_grower(binned, "gini", n_classes, GrowthLimits(), 1).grow_classes(rows.labels, rows.weights, None, 0)
+
+
+def naive(tree, strength):
+    """The published sum over a leaf's ancestors, node by node."""
+    P, W = tree.sums / tree.sums.sum(axis=1, keepdims=True), tree.sums.sum(axis=1)
+    found = P.copy()
+
+    def walk(node):
+        if tree.feature[node] < 0:
+            return
+        for child in (tree.left[node], tree.left[node] + 1):
+            found[child] = found[node] + (P[child] - P[node]) / (1.0 + strength / W[node])
+            walk(child)
+
+    walk(0)
+    return found
+
+
+def rows_of(X, y, weights=None):
+    uniform = weights is None
+    return Rows(X, y.astype(np.uint16), np.ones(len(y)) if uniform else weights, uniform)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("strength", [0.1, 7.0, 1000.0])
+def test_shares_are_those_of_the_paper(n_classes, strength):
+    X, y = noisy(120, n_classes)
+    tree = grown_on(rows_of(X, y, np.random.default_rng(1).uniform(0.5, 2.0, 120)), n_classes)
+    shares = shrunk_shares(tree, strength)
+    assert_allclose(shares, naive(tree, strength), rtol=1e-12)
+    assert_allclose(shares.sum(axis=1), 1.0)
+    assert shares.min() > 0.0
+
+
+def test_the_strength_has_the_least_log_loss_on_folds():
+    X, y = noisy(150)
+    own, anywhere, folds = np.zeros(len(STRENGTHS)), np.zeros(len(STRENGTHS)), []
+    for fold in Folds.of(rows_of(X, y), 5):
+        tree = grown_on(rows_of(X[fold.train], y[fold.train]), 2)
+        leaf = TreeVoter(calibrate=None).fit(X[fold.train], y[fold.train]).apply(X[fold.test])[:, 0]
+        folds.append(TreeOfFold(tree, leaf, y[fold.test].astype(np.uint16), fold.test_weights, fold.n_test))
+        for s, strength in enumerate(STRENGTHS):
+            surprise = -np.log(naive(tree, strength)[leaf])
+            own[s] += surprise[np.arange(len(leaf)), y[fold.test]].sum()
+            anywhere[s] += surprise.mean(axis=1).sum()
+        n = sum(one.n_test for one in folds)
+        if n >= 100:
+            break
+    expected = STRENGTHS[(own + anywhere / n).argmin()]
+    assert best_strength(iter(folds)) == TreeVoter().fit(X, y).shrinkage_ == expected
+
+
+@pytest.mark.parametrize(
+    "learner", [TreeVoter(), ProbitModelTreeClassifier(max_depth=3, min_samples_leaf=5, n_leaf_steps=20)], ids=repr
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_tree_alone_has_usable_probabilities(learner, n_classes):
+    X, y = noisy(600, n_classes)
+    model = learner.set_params(calibrate="auto").fit(X[:300], y[:300])
+    base = log_loss(y[300:], np.tile(np.bincount(y[:300]) / 300, (300, 1)))
+    assert log_loss(y[300:], model.predict_proba(X[300:])) < base
+    raw = learner.set_params(calibrate=None).fit(X[:300], y[:300])
+    assert log_loss(y[300:], raw.predict_proba(X[300:])) > 1.3 * base
+    assert not hasattr(raw, "shrinkage_") and not hasattr(raw, "temperature_")
+
+
+def test_the_strength_of_shrinkage_is_stored_and_checked(tmp_path):
+    model = TreeVoter().fit(*noisy(60))
+    model.save(tmp_path / "tree")
+    assert load(tmp_path / "tree").shrinkage_ == model.shrinkage_
+    model.shrinkage_ = -1.0
+    with pytest.raises(ValueError, match=r"shrinkage_ is -1\.0"):
+        model.save(tmp_path / "tree")
+
+
+def test_categories_that_become_numbers_are_learned_in_each_fold_of_shrinkage():
+    """A column of random names is of no use, and its tree is shrunk to the shares of all rows."""
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"name": pd.Categorical([f"n{i}" for i in random.integers(0, 60, 300)])})
+    model = TreeVoter().fit(X, random.integers(0, 2, 300))
+    assert abs(model.predict_proba(X) - 0.5).max() < 0.2
+
+
+def test_too_few_rows_or_one_class_have_no_strength():
+    X = np.arange(4.0)[:, None]
+    assert not hasattr(TreeVoter().fit(X[:2], [0, 1]), "shrinkage_")
+    with pytest.warns(UserWarning, match="one class only"):
+        assert not hasattr(TreeVoter().fit(X, np.zeros(4)), "shrinkage_")
+    same = TreeVoter().fit(np.zeros((40, 1)), np.arange(40) % 2)
+    assert_array_equal(same.predict_proba([[0.0]]), [[0.5, 0.5]])
