@@ -14,7 +14,6 @@ from scipy.stats import binomtest
 from sklearn import metrics
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.dummy import DummyClassifier
-from sklearn.metrics import mean_absolute_error, r2_score, roc_auc_score, root_mean_squared_error
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
 from committee import (
@@ -36,6 +35,8 @@ from committee.report.metrics import Reliability
 from committee.report.model_pages import evaluation_page
 from committee.report.page import Picture
 from committee.report.prediction_sets import CoveredRows
+
+FIGURES = {"rmse": metrics.root_mean_squared_error, "mae": metrics.mean_absolute_error, "r2": metrics.r2_score}
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +96,8 @@ def test_figures_of_numbers_are_scikit_learns(numbers):
     X, y, X_new, y_new = numbers
     model = GradientBoostingRegressor(n_estimators=20).fit(X, y)
     found, predicted = evaluate(model, X_new, y_new), model.predict(X_new)
-    assert found["rmse"] == pytest.approx(metrics.root_mean_squared_error(y_new, predicted))
-    assert found["mae"] == pytest.approx(metrics.mean_absolute_error(y_new, predicted))
-    assert found["r2"] == pytest.approx(metrics.r2_score(y_new, predicted))
+    for name, score in FIGURES.items():
+        assert found[name] == pytest.approx(score(y_new, predicted))
     assert found.confusion is None and len(found.grids()) == 1
     one = evaluate(model, X_new[:1], y_new[:1])  # R2 says nothing of one row
     assert [figure.name for figure in one.figures] == ["rmse", "mae", "median_absolute_error"]
@@ -133,7 +133,6 @@ def test_what_is_refused(numbers):
         evaluate(both, X_new, y_new)
 
 
-FIGURES = {"rmse": root_mean_squared_error, "mae": mean_absolute_error, "r2": r2_score}
 DRAWS = 600
 
 
@@ -185,7 +184,7 @@ def test_intervals_of_probabilities_are_as_wide_as_resampled_rows_say(n_classes)
             return -np.log(p[np.arange(len(y)), y]).mean()
         if name == "brier":
             return ((p - np.eye(n_classes)[y]) ** 2).sum(axis=1).mean() / (2 if n_classes == 2 else 1)
-        return np.mean([roc_auc_score(y == k, p[:, k]) for k in range(n_classes)])
+        return np.mean([metrics.roc_auc_score(y == k, p[:, k]) for k in range(n_classes)])
 
     for name in ("log_loss", "brier", "roc_auc"):
         low, high = figures[name].interval

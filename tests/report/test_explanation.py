@@ -11,7 +11,8 @@ from committee import CommitteeClassifier, GradientBoostingRegressor, RandomFore
 from committee.report.column_effects import MOST_ROWS, TableRows, effects
 from committee.report.explained.column_pictures import MOST_BARS, importance_picture
 from committee.report.explained.tree_leaves import TreeLeaves
-from committee.report.explanation import Explanation, Importances
+from committee.report.explanation import Explanation
+from committee.report.inspection import Importances
 from committee.report.model_pages import evaluation_page
 from tests.small_portfolio import use_small_members
 

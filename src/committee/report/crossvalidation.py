@@ -96,10 +96,10 @@ def run_folds(
     *,
     seed: int,
     jobs: int,
-    progress: Callable[[int, int, str, FoldResult], None] | None = None,
-    finished: Mapping[tuple[int, int], FoldResult] | None = None,
-    finish: Callable[[int, int, FoldResult], None] | None = None,
-    limits: Limits = Limits(),
+    progress: Callable[[int, int, str, FoldResult], None] | None,
+    finished: Cells,
+    finish: Callable[[int, int, FoldResult], None] | None,
+    limits: Limits,
 ) -> tuple[Cells, str | None]:
     """Run every model on every fold; return results by the indices of model and fold, and what stopped the run, if any.
 
@@ -107,7 +107,7 @@ def run_folds(
     """
     from joblib import delayed, dump
 
-    cells: Cells = dict(finished or {})
+    cells = dict(finished)
     tasks = [(m, f) for f in range(len(splits)) for m in range(len(models)) if (m, f) not in cells]
     if not tasks:
         return cells, None

@@ -14,7 +14,7 @@ from committee.data.row_digests import RowOverlap
 from committee.report.column_effects import MOST_ROWS, Effect, TableRows, effects, spread_rows, stored_effects
 from committee.report.evaluation import Evaluation, evaluate, predictions_over
 from committee.report.figures import quantile_levels
-from committee.report.inspection import importance_words
+from committee.report.inspection import Importances
 from committee.report.prediction_sets import CoveredRows, model_inside
 from committee.report.provenance import known_rows
 from committee.report.row_explanation import RowExplanation
@@ -70,32 +70,6 @@ def ranked_classes(
     if len(classes) == 2 and len(ranked) == 2:
         ranked = [1]
     return [RankedClass.of(str(classes[k]), y == classes[k], scores[:, k], weights) for k in sorted(ranked[:most])]
-
-
-@dataclass(frozen=True, eq=False)
-class Importances:
-    """Feature importances, which sum to one, and what they measure."""
-
-    columns: tuple[str, ...]
-    shares: F64
-    measure: str
-
-    @classmethod
-    def of(cls, model: Any) -> Importances | None:
-        """Importances of a fitted learner; `None` if it has none, or uses no column."""
-        try:
-            shares = np.asarray(model.feature_importances_, dtype=np.float64)
-        except AttributeError:
-            return None
-        if not shares.any():
-            return None
-        return cls(tuple(model.table_.source.column(j) for j in range(len(shares))), shares, importance_words(model))
-
-    @property
-    def order(self) -> list[int]:
-        """Numbers of the used columns, the most important first."""
-        ranked = np.argsort(-self.shares, kind="stable")
-        return [j for j in ranked.tolist() if self.shares[j] > 0.0]
 
 
 @dataclass(frozen=True, eq=False)

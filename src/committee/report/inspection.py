@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from textwrap import shorten
 from typing import Any
 
@@ -129,19 +130,42 @@ def describe_margins(margins: F64, weights: F64 | None = None) -> tuple[tuple[st
     return (rows, *zip(names, texts, strict=True), ("at most 0 (wrong or tied)", f"{wrong:.1%}"))
 
 
+@dataclass(frozen=True, eq=False)
+class Importances:
+    """Feature importances, which sum to one, and what they measure."""
+
+    columns: tuple[str, ...]
+    shares: F64
+    measure: str
+
+    @classmethod
+    def of(cls, model: Any) -> Importances | None:
+        """Importances of a fitted learner; `None` if it has none, or uses no column."""
+        try:
+            shares = np.asarray(model.feature_importances_, dtype=np.float64)
+        except AttributeError:
+            return None
+        if not shares.any():
+            return None
+        return cls(tuple(model.table_.source.column(j) for j in range(len(shares))), shares, _importance_words(model))
+
+    @property
+    def order(self) -> list[int]:
+        """Numbers of the used columns, the most important first."""
+        ranked = np.argsort(-self.shares, kind="stable")
+        return [j for j in ranked.tolist() if self.shares[j] > 0.0]
+
+
 def _features(model: Any) -> Grid | None:
-    try:
-        importances = np.asarray(model.feature_importances_)
-    except AttributeError:
+    found = Importances.of(model)
+    if found is None:
         return None
-    most = [j for j in np.argsort(-importances, kind="stable")[:MOST_FEATURES] if importances[j] > 0.0]
-    rows = tuple((model.table_.source.column(j), f"{importances[j]:.3f}") for j in most)
-    used = int(np.count_nonzero(importances))
-    title = f"Most used features ({used} of {importances.size} used)"
-    return Grid(title, ("feature", importance_words(model)), rows, "lr")
+    rows = tuple((found.columns[j], f"{found.shares[j]:.3f}") for j in found.order[:MOST_FEATURES])
+    title = f"Most used features ({len(found.order)} of {len(found.columns)} used)"
+    return Grid(title, ("feature", found.measure), rows, "lr")
 
 
-def importance_words(model: Any) -> str:
+def _importance_words(model: Any) -> str:
     lines = isinstance(model.committee_.voters, LinearLeaves)
     splits = "share of gain, without linear functions" if lines else "share of gain"
     return "share of risk decrease" if has_model_trees(model) else splits

@@ -332,7 +332,6 @@ _FIGURES = {
 
 
 def method_grid(results: DepthResults) -> Grid:
-    """Tabulate margins and errors of every method at every depth."""
     body = []
     for depth in results.depths:
         for method in METHODS:
@@ -389,7 +388,6 @@ _THEOREM = {
 
 
 def theorem_grid(results: DepthResults) -> Grid:
-    """Tabulate the quantities of Theorem 3 for AdaBoost: medians over tables and splits."""
     body = []
     for depth in results.depths:
         cells = [results.cells[name, r, depth]["theorem"] for name in results.names for r in range(results.repeats)]

@@ -115,7 +115,6 @@ def _medians(cells: Sequence[Cell], name: str, most: int) -> Iterator[float | No
 
 
 def error_grid(results: NestingResults) -> Grid:
-    """Tabulate test errors, log losses and average ranks."""
     body = []
     for T, settings, tables in _by_size(results):
         for setting, rank in zip(settings, results.ranks(settings, wrong(), tables).tolist(), strict=True):
@@ -157,7 +156,6 @@ def _duel_text(found: PairedComparison) -> tuple[str, str, str]:
 
 
 def pair_grid(results: NestingResults) -> Grid:
-    """Compare every two methods at each T."""
     body = []
     for a, b in PAIRS:
         found = (duel(results, setting_of(a, T), setting_of(b, T)) for T in results.plan.sizes)
@@ -204,7 +202,6 @@ def cost_grid(results: NestingResults) -> Grid:
 
 
 def softness_grid(results: NestingResults) -> Grid:
-    """Tabulate the results for each softness, at the base number of voters T."""
     body = []
     for method in PROBABILISTIC:
         settings = [setting for setting in results.plan.by_softness() if setting.method == method]
@@ -303,7 +300,6 @@ def growth_grids(results: NestingResults) -> list[Grid]:
 
 
 def entropy_grid(results: NestingResults) -> Grid:
-    """Tabulate entropies in the order of training, and their rank correlation with the edges."""
     most = results.plan.base
     body = []
     for method in PROBABILISTIC:

@@ -153,7 +153,6 @@ def grids(results: Sequence[TableResult]) -> list[Grid]:
 
 
 def error_grid(results: Sequence[TableResult]) -> Grid:
-    """Tabulate our test errors, the document's in brackets (Table 1)."""
     body = []
     for result in results:
         row = result.published
@@ -195,7 +194,6 @@ def rank_grid(results: Sequence[TableResult]) -> Grid:
 
 
 def pair_grid(results: Sequence[TableResult]) -> Grid:
-    """Compare every two methods, with the document's comparison (Table 2)."""
     document = published_comparison()
     body = []
     for a, b in PAIRS:
@@ -290,7 +288,6 @@ def reweighting_grid(results: Sequence[TableResult]) -> Grid:
 
 
 def choice_grid(results: Sequence[TableResult]) -> Grid:
-    """Tabulate deciles 1, 5 and 9 of the hyperparameters chosen by cross-validation."""
     body = []
     for method in (*METHODS, GINI):
         params = [cell["params"] for result in results for cell in result.cells[method]]

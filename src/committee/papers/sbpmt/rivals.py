@@ -253,7 +253,6 @@ def accuracy_grid(results: Sequence[TableOfMethods], settings: str) -> Grid:
 
 
 def contest_grid(results: Sequence[TableOfMethods]) -> Grid:
-    """Tabulate the tests of SBPMT against every other method."""
     _, *methods = results[0].right
     body = []
     for method in methods:

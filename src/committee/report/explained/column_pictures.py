@@ -14,8 +14,9 @@ from committee.report.drawing.chart import shared_legend
 from committee.report.drawing.rows import Bar, bars, rest_bar
 from committee.report.drawing.scale import format_number
 from committee.report.drawing.svg import side_by_side
-from committee.report.explanation import Explanation, Importances
+from committee.report.explanation import Explanation
 from committee.report.grid import Grid
+from committee.report.inspection import Importances
 from committee.report.page import Picture
 
 if TYPE_CHECKING:
