@@ -42,7 +42,7 @@ PROCESSES = (
     "tests/cli/test_cli.py::test_as_a_process",
     "tests/cli/test_cli.py::test_a_closed_pipe_is_no_error",
     "tests/core/test_threads.py::test_a_forked_child_can_use_threads_too",
-    "tests/dask/test_failures.py::test_a_worker_is_killed",
+    "tests/dask/test_failures.py::test_workers_are_killed",
     "tests/dask/test_failures.py::test_two_fits_at_once",
     "tests/files/test_writing.py",
     "tests/test_extras.py",

@@ -44,9 +44,10 @@ def nothing_left(client) -> bool:
 
 
 @pytest.mark.slow
-def test_a_worker_is_killed(client, tmp_path):
-    check_bits(fit(subagging(how="kill", times=1, folder=str(tmp_path)), X, Y, client=client))
-    assert len(list(tmp_path.iterdir())) == 1
+@pytest.mark.parametrize("times", [1, 3])  # one worker, and both with one that comes
+def test_workers_are_killed(client, tmp_path, times):
+    check_bits(fit(subagging(how="kill", times=times, folder=str(tmp_path)), X, Y, client=client))
+    assert len(list(tmp_path.iterdir())) == times
     assert nothing_left(client)
 
 
@@ -55,12 +56,6 @@ def test_the_only_worker_is_killed(tmp_path):
     """With it the last copy of what was sent to all."""
     with client_of(1) as client:
         check_bits(fit(subagging(how="kill", times=1, folder=str(tmp_path)), X, Y, client=client))
-
-
-@pytest.mark.slow
-def test_all_workers_are_killed(client, tmp_path):
-    check_bits(fit(subagging(how="kill", times=3, folder=str(tmp_path)), X, Y, client=client))
-    assert len(list(tmp_path.iterdir())) == 3
 
 
 @pytest.mark.slow

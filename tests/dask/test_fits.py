@@ -1,4 +1,4 @@
-"""Fits on a cluster: the bits of one process, with any number of workers and for any source of rows."""
+"""Fits on a cluster, with the bits of one process for any workers and source of rows, and lazy predictions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import partial
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -19,9 +20,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier as ScikitForest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
@@ -37,7 +41,7 @@ from committee import (
     SubaggingClassifier,
     TreeVoter,
 )
-from committee.dask import fit, members, members_on
+from committee.dask import decision_function, fit, members, members_on, predict, predict_proba, score
 from committee.papers.shared.cells import Task, finished_cells
 from committee.report.comparison import compare
 from tests.small_portfolio import use_small_members
@@ -281,3 +285,106 @@ def test_fits_of_rows_in_memory_beside_joblibs_backend_dask(client, model):
     expected = clone(model).fit(X, LABELS).predict(X)
     with client.as_current(), parallel_config("dask"):
         np.testing.assert_array_equal(clone(model).fit(X, LABELS).predict(X), expected)
+
+
+ROWS = RANDOM.normal(size=(120, 3))
+CLASSES = np.array(["low", "middle", "high"])[np.digitize(ROWS[:, 0] + 0.3 * RANDOM.normal(size=120), [-0.5, 0.5])]
+FRAME = pd.DataFrame(ROWS, columns=["a", "b", "c"]).assign(
+    d=pd.Categorical(np.where(ROWS[:, 1] > 0, "red", "green")), e=np.where(ROWS[:, 2] > 0, "here", "there")
+)
+
+
+def check_lazy(lazy, expected):
+    assert isinstance(lazy, da.Array)
+    computed = lazy.compute(scheduler="sync")
+    assert lazy.dtype == computed.dtype == expected.dtype
+    assert lazy.ndim == expected.ndim and lazy.shape[1:] == expected.shape[1:]
+    assert np.array_equal(computed, expected)
+
+
+def check_answers(model, rows, here):
+    for answer in (predict, predict_proba, decision_function):
+        check_lazy(answer(model, rows), getattr(model, answer.__name__)(here))
+
+
+@pytest.mark.parametrize("labels", [CLASSES, CLASSES == "high", (CLASSES == "high").astype(np.int8)])
+@pytest.mark.parametrize("n_partitions", [1, 4])
+def test_predictions_of_a_dataframe(labels, n_partitions):
+    model = RandomForestClassifier(5, random_state=0).fit(FRAME, labels)
+    check_answers(model, dd.from_pandas(FRAME, npartitions=n_partitions), FRAME)
+
+
+def test_predictions_of_partitions_without_rows():
+    model = RandomForestClassifier(5, random_state=0).fit(FRAME, CLASSES)
+    rows = dd.from_pandas(FRAME.sort_values("a", ignore_index=True), npartitions=4)
+    kept = rows[rows["a"] > 0]
+    check_lazy(predict_proba(model, kept), model.predict_proba(kept.compute(scheduler="sync")))
+
+
+def test_predictions_of_an_array():
+    model = AdaBoostClassifier(n_estimators=5).fit(ROWS, CLASSES)
+    rows = da.from_array(ROWS, chunks=(50, 2))
+    assert predict(model, rows).chunks == ((50, 50, 20),)
+    assert predict_proba(model, rows).chunks == ((50, 50, 20), (3,))
+    check_lazy(predict(model, rows), model.predict(ROWS))
+    check_lazy(predict(model, rows[rows[:, 0] > 0]), model.predict(ROWS[ROWS[:, 0] > 0]))
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_predictions_of_numbers(n_targets):
+    y = ROWS[:, 0] if n_targets == 1 else ROWS[:, :2]
+    model = RandomForestRegressor(5, random_state=0).fit(ROWS, y)
+    rows = da.from_array(ROWS, chunks=50)
+    check_lazy(predict(model, rows), model.predict(ROWS))
+    with dask.config.set(scheduler="sync"):
+        assert score(model, rows, y) == model.score(ROWS, y)
+
+
+def test_predictions_of_one_class():
+    with pytest.warns(UserWarning, match="one class"):
+        model = RandomForestClassifier(5).fit(ROWS, ["only"] * 120)
+    check_answers(model, da.from_array(ROWS, chunks=50), ROWS)
+
+
+def test_score_with_weights():
+    model = RandomForestClassifier(2, max_depth=1, random_state=0).fit(FRAME, CLASSES)
+    weights = RANDOM.random(120)
+    rows, labels = dd.from_pandas(FRAME, npartitions=3), dd.from_pandas(pd.Series(CLASSES), npartitions=3)
+    with dask.config.set(scheduler="sync"):
+        assert score(model, rows, labels, da.from_array(weights, chunks=50)) == model.score(FRAME, CLASSES, weights)
+
+
+def test_score_by_names_of_columns():
+    table = FRAME.assign(label=CLASSES, weight=RANDOM.random(120))
+    model = RandomForestClassifier(2, max_depth=1, random_state=0).fit(FRAME, CLASSES)
+    with dask.config.set(scheduler="sync"):
+        found = score(model, dd.from_pandas(table, npartitions=3), "label", "weight")
+    assert found == model.score(FRAME, CLASSES, table["weight"])
+    with pytest.raises(ValueError, match="y='label' is the name of a column, and X is an array"):
+        score(model, da.from_array(ROWS, chunks=50), "label")
+
+
+def test_columns_that_are_missing_are_named_at_once():
+    model = RandomForestClassifier(2, random_state=0).fit(FRAME, CLASSES)
+    with pytest.raises(ValueError, match=r"(?s)missing.*- b"):
+        predict(model, dd.from_pandas(FRAME.drop(columns="b"), npartitions=2))
+
+
+def test_predictions_of_other_estimators():
+    rows = da.from_array(ROWS, chunks=50)
+    check_lazy(
+        predict(LinearRegression().fit(ROWS, ROWS[:, 0]), rows), LinearRegression().fit(ROWS, ROWS[:, 0]).predict(ROWS)
+    )
+    with pytest.raises(AttributeError, match="LinearSVC has no predict_proba"):
+        predict_proba(LinearSVC().fit(ROWS, CLASSES), rows)
+
+
+def test_tables_of_this_process_are_answered_at_once():
+    model = RandomForestClassifier(5, random_state=0).fit(FRAME, CLASSES)
+    assert np.array_equal(predict(model, FRAME), model.predict(FRAME))
+    assert score(model, FRAME, CLASSES) == model.score(FRAME, CLASSES)
+
+
+def test_needs_a_fitted_model():
+    with pytest.raises(NotFittedError):
+        predict_proba(RandomForestClassifier(), da.from_array(ROWS))
