@@ -207,14 +207,6 @@ def test_compare_notes_small_classes_and_failures(tmp_path):
     assert "note: column 'target' has classes with fewer rows than --folds 5" in result.stderr
 
 
-def test_a_spoilt_column_of_numbers_is_pointed_out(tmp_path):
-    path = tmp_path / "spoilt.csv"
-    rows = [f"{i % 7 + i / 100:.2f},{'ab'[i % 2]}" for i in range(60)]
-    path.write_text("\n".join(["x,label", *rows[:-1], "low,a"]) + "\n", "utf-8")
-    result = succeed("compare", path, "--target", "label", "--models", "tree", "--folds", 2)
-    assert "column 'x' is read as text because 1 cell is no number ('low' in row 59); if they mean" in result.stderr
-
-
 def test_compare_errors(table, tmp_path):
     cases = [
         ("name one table: either DATA or --example",),

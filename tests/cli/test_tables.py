@@ -480,23 +480,26 @@ def test_columns_that_are_left_out_and_kept(tmp_path):
     assert "column 'note' holds a text of 100,001 characters (row 1), and a category has at most 1,000" in said
 
 
-def test_a_mixture_of_decimal_marks_is_pointed_out(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("x;answer\n" + "".join(f"{k}{',.'[k % 2]}5;{'ab'[k % 3 == 0]}\n" for k in range(40)), "utf-8")
-    said = succeed("fit", path, *PLAIN_TREE).stderr
-    assert "read as text, as some numbers have decimal commas and others decimal points: 'x'" in said
-
-
-def test_a_column_of_dates_but_for_a_few_cells_is_pointed_out(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text(
-        "day,answer\n" + "".join(f"2023-01-{k % 28 + 1:02},{'ab'[k % 2]}\n" for k in range(40)) + "soon,a\n", "utf-8"
-    )
-    said = succeed("fit", path, *PLAIN_TREE).stderr
-    assert (
-        "column 'day' is read as text because 1 cell is no date or time ('soon' in row 40); if they mean missing"
-        in said
-    )
+@pytest.mark.parametrize(
+    ("cells", "note"),
+    [
+        (
+            [f"{k}{',.'[k % 2]}5" for k in range(40)],
+            "read as text, as some numbers have decimal commas and others decimal points: 'x'",
+        ),
+        (
+            [*(f"2023-01-{k % 28 + 1:02}" for k in range(40)), "soon"],
+            "column 'x' is read as text because 1 cell is no date or time ('soon' in row 40); if they mean missing",
+        ),
+        (
+            [*(f"{k % 7 + k / 100:.2f}" for k in range(40)), "low"],
+            "column 'x' is read as text because 1 cell is no number ('low' in row 40); if they mean missing",
+        ),
+    ],
+)
+def test_columns_that_are_text_for_a_few_cells_are_pointed_out(cells, note, tmp_path):
+    path = written(tmp_path / "a.csv", [[cell, "ab"[k % 3 == 0]] for k, cell in enumerate(cells)], ["x", "answer"])
+    assert note in succeed("fit", path, *PLAIN_TREE).stderr
 
 
 def test_pieces_are_read_as_whole_tables_are(tmp_path, plain):

@@ -191,22 +191,19 @@ def test_wrong_sizes_are_refused():
     sparse = SparseMatrix.read(csr_array(X))
     start, column, value = sparse.start, sparse.column, sparse.value
     columns, rows = np.zeros(5, dtype=np.uint64), np.zeros(300, dtype=np.uint64)
-    with pytest.raises(ValueError, match="column_number needs one number per column"):
-        _core.row_digests(X, columns[1:], 1)
-    with pytest.raises(ValueError, match="row_number needs one number per row"):
-        _core.column_digests(X, rows[1:])
-    with pytest.raises(ValueError, match="start must go from 0"):
-        _core.stored_row_digests(start[:-1], column, value, columns, 1)
-    with pytest.raises(ValueError, match="column needs one number"):
-        _core.stored_row_digests(start, column[1:], value, columns, 1)
-    with pytest.raises(ValueError, match="column must lie within"):
-        _core.stored_row_digests(start, column, value, columns[:2], 1)
-    with pytest.raises(ValueError, match="column must lie within"):
-        _core.stored_column_digests(start, column, value, rows, 2)
     unsorted = start.copy()
     unsorted[1], unsorted[2] = 10, 2
-    with pytest.raises(ValueError, match="must not decrease"):
-        _core.stored_row_digests(unsorted, column, value, columns, 1)
+    for function, arguments, message in (
+        (_core.row_digests, (X, columns[1:], 1), "column_number needs one number per column"),
+        (_core.column_digests, (X, rows[1:]), "row_number needs one number per row"),
+        (_core.stored_row_digests, (start[:-1], column, value, columns, 1), "start must go from 0"),
+        (_core.stored_row_digests, (start, column[1:], value, columns, 1), "column needs one number"),
+        (_core.stored_row_digests, (start, column, value, columns[:2], 1), "column must lie within"),
+        (_core.stored_column_digests, (start, column, value, rows, 2), "column must lie within"),
+        (_core.stored_row_digests, (unsorted, column, value, columns, 1), "must not decrease"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            function(*arguments)
 
 
 SMALL = st.lists(st.integers(0, 12), min_size=1, max_size=60)
