@@ -34,6 +34,7 @@ from committee.data.readers.cells import (
     format_base,
     have_grouping_points,
     infer_plain_numbers,
+    is_text,
     missing_marks_note,
     parse_plain_numbers,
     replace_missing_marks,
@@ -85,12 +86,8 @@ def open_chunks(
     return replace(pieces, source=source, columns=tuple(name for name in names if name not in left_out))
 
 
-def file_paths(pieces: Pieces) -> list[Path]:
-    return [path for path, *_ in pieces.files.states]
-
-
 def files_in_chunks(pieces: Pieces) -> str:
-    return f"{pluralize(len(file_paths(pieces)), 'file')}, read in chunks"
+    return f"{pluralize(len(pieces.files.paths), 'file')}, read in chunks"
 
 
 def chunk_frame(piece: Piece) -> pl.DataFrame:
@@ -227,18 +224,13 @@ def _numbers_of_typed_files(
 
 
 def _became_numbers(written: pl.DataFrame, rows: pl.DataFrame) -> dict[str, str]:
-    import polars as pl
-
-    texts = [column.name for column in written.get_columns() if column.dtype == pl.String]
-    return {name: PLAIN for name in texts if rows[name].dtype != pl.String}
+    return {column.name: PLAIN for column in text_columns(written) if not is_text(rows[column.name])}
 
 
 def _numbers_in_text(
     pieces: Pieces, rows: pl.DataFrame, texts: Collection[str], missing: Sequence[str]
 ) -> dict[str, PlainNumbers]:
-    import polars as pl
-
-    columns = [column for column in rows.get_columns() if column.dtype == pl.String and column.name not in texts]
+    columns = text_columns(rows, texts)
     found = {column.name: PlainNumbers() for column in columns if infer_plain_numbers(column) is not None}
     if found:
         for piece in replace(pieces, columns=tuple(found)):
@@ -249,10 +241,8 @@ def _numbers_in_text(
 
 
 def _number_forms(rows: pl.DataFrame, separator: str, known: Collection[str], decimal: str | None) -> ColumnFormats:
-    import polars as pl
-
-    texts = [column for column in rows.get_columns() if column.dtype == pl.String and column.name not in known]
-    return find_number_formats([column for column in texts if not are_digit_codes(column)], decimal, separator)
+    texts = [column for column in text_columns(rows, known) if not are_digit_codes(column)]
+    return find_number_formats(texts, decimal, separator)
 
 
 def separator_of(pieces: Pieces) -> str:
@@ -308,16 +298,15 @@ def model_chunks(
     table: TableOptions,
     ids: Sequence[str] = (),
     answers: Sequence[str] = (),
-    marks: dict[str, Counter[str]] | None = None,
-    numbers: Sequence[str] = (),
+    *,
+    marks: dict[str, Counter[str]],
+    numbers: Sequence[str],
 ) -> Pieces:
     """Select the feature columns of a model and the columns `answers`, or all columns if the model has no names.
 
     A note names the columns that are neither these nor `ids`. `marks` counts the common marks for missing cells.
     Columns `numbers` are selected too, and read as numbers in the format of the first rows.
     """
-    import polars as pl
-
     columns = LearnedColumns.of_model(learner)
     names = columns.names
     if names is None:
@@ -332,29 +321,24 @@ def model_chunks(
     rows = first_rows(replace(pieces, columns=tuple(names)), FORMAT_ROWS)
     if isinstance(pieces.source, TextFiles):
         print_notes(pieces.source.notes(rows))
-    texts = [column.name for column in rows.get_columns() if column.dtype == pl.String]
-    rows = _not_plain(rows.select(texts))
+    texts = text_columns(rows)
+    marked = [column.set(are_missing_marks(column), None) for column in texts]
+    rows = rows.select(column for column in marked if parse_plain_numbers(column).null_count() > column.null_count())
     new = _number_forms(rows, separator_of(pieces), {*text, *forms}, table.decimal)
     print_notes(new.notes)
     reject_percentages(rows, new.forms, known)
-    plain = dict.fromkeys({*known.numbers, *numbers}.intersection(texts), PLAIN)
+    plain = dict.fromkeys({*known.numbers, *numbers}.intersection(column.name for column in texts), PLAIN)
     text, forms = [*text, *(forms if of_text else ()), *(others if of_text else ())], forms | plain | new.forms
     how: dict[str, Any] = {
         "missing": columns.file_format(table.form).missing,
         "dates": table.dates,
         "verbatim": tuple(others),
-        "marks": {} if marks is None else marks,
+        "marks": marks,
         "levels": columns.levels or {},
         "typed": columns.typed,
     }
     source = CheckedFiles(convert_files(columns_as_text(pieces.source, text), forms, **how))
     return replace(pieces, source=source, columns=(*names, *others))
-
-
-def _not_plain(rows: pl.DataFrame) -> pl.DataFrame:
-    # text columns, common marks for missing cells replaced by nulls, that hold more than plain numbers
-    found = [column.set(are_missing_marks(column), None) for column in rows.get_columns()]
-    return rows.select(column for column in found if parse_plain_numbers(column).null_count() > column.null_count())
 
 
 def read_all_chunks(
@@ -373,7 +357,7 @@ def read_all_chunks(
     columns = LearnedColumns.of_model(learner)
     pieces = open_chunks(data, table, form=columns.file_format(table.form))
     files, target, marks = pieces.files, target_of(list(pieces.columns or ())), dict[str, Counter[str]]()
-    info(f"{pluralize(len(file_paths(pieces)), 'file')}, read as one table")
+    info(f"{pluralize(len(files.paths), 'file')}, read as one table")
     separator = separator_of(pieces)
     names = list(pieces.columns or ())
     for option, name in further.items():

@@ -112,7 +112,7 @@ def copy_metadata(source: Any, model: Any) -> None:
         model.provenance_ = replace(provenance, estimate=None)
 
 
-def check_writable(*paths: Path | None, read: Iterable[Path | None] = ()) -> None:
+def check_writable(*paths: Path | None, read: Iterable[Path | None]) -> None:
     """Raise an error before the computation if an output is not writable, is given twice or is a file of `read`."""
     named = {os.path.realpath(path) for path in read if path is not None}
     for path in paths:

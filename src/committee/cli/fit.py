@@ -226,7 +226,7 @@ def fit(
         from committee.report.prediction_sets import model_inside, sets_grid
         from committee.report.provenance import row_sketch
 
-        check_writable(output, checkpoint, read=rows.paths)
+        check_writable(output, checkpoint, read=() if rows.files is None else rows.files.paths)
         model = options.model_name
         task = "numbers" if options.exposure is not None else options.task
         numbers = _predicts_numbers(target, rows.y, model, task)
@@ -480,8 +480,9 @@ def _training_figures(learner: Any, table: TrainingTable, *, with_score: bool) -
     from committee.report.evaluation import evaluate
     from committee.report.inspection import describe_margins
 
-    X, y = table.rows, table.y_of_rows
-    parts = [evaluate(learner, X, y, **table.given_of_rows).brief(with_baseline=False)] if with_score else []
+    X, y = table.rows, table.y[: len(table.rows)]
+    given = {name: values[: len(X)] for name, values in (table.offset | table.values.of_fit).items()}
+    parts = [evaluate(learner, X, y, **given).brief(with_baseline=False)] if with_score else []
     if hasattr(learner, "classes_"):
         margins = dict(describe_margins(learner.committee_.margins(X, y)))
         parts.append(f"margins: mean {margins['mean']}, median {margins['median']}, minimum {margins['minimum']}")

@@ -26,7 +26,7 @@ COMMANDS = {
     "margins": "committee.cli.margins:margins",
     "certify": "committee.cli.reports:certify",
     "convert": "committee.cli.convert:convert",
-    "models": "committee.cli.models:models",
+    "models": "committee.cli.reports:models",
     "papers": "committee.cli.papers:app",
 }
 """Functions, or groups of commands, by the name of the command."""

@@ -139,7 +139,7 @@ def _predict_chunks(
     progress: bool | None,
     exposure: str | None,
 ) -> None:
-    from committee.cli.chunks import chunk_frame, file_paths, files_in_chunks, model_chunks, open_chunks
+    from committee.cli.chunks import chunk_frame, files_in_chunks, model_chunks, open_chunks
     from committee.cli.progress import with_progress
     from committee.data.out_of_core.file_sources import RawCellReader
     from committee.data.readers.cells import missing_marks_note
@@ -151,7 +151,7 @@ def _predict_chunks(
     pieces = open_chunks(data, table, form=columns.file_format(table.form))
     marks: dict[str, Counter[str]] = {}
     cells = RawCellReader(pieces.source, check_names(ids, pieces.source.names or (), "--id"))
-    check_writable(output, read=file_paths(pieces))
+    check_writable(output, read=pieces.files.paths)
     info(files_in_chunks(pieces))
     if exposure is not None and exposure not in (pieces.columns or ()):
         note_without_exposure(exposure)

@@ -35,7 +35,7 @@ def _completes_tenth(done: int, before: int, total: int) -> bool:
 
 
 @contextmanager
-def progress_hook(wanted: bool | None, steps: str = "fits") -> Iterator[Callable[[int, int, str], None] | None]:
+def progress_hook(wanted: bool | None, steps: str) -> Iterator[Callable[[int, int, str], None] | None]:
     """Yield a callback ``(done, total, model)`` that shows progress, or `None` if progress is off."""
     terminal = console(stderr=True)
     if not _shown(terminal, wanted):

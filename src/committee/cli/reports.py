@@ -1,4 +1,4 @@
-"""``committee evaluate``, ``inspect``, ``explain`` and ``certify``: tables and pages about a saved model."""
+"""Commands about models: ``committee evaluate``, ``inspect``, ``explain`` and ``certify`` one, ``models`` lists all."""
 
 from __future__ import annotations
 
@@ -400,3 +400,10 @@ def _baselines(bound: Bound, y: NDArray[Any]) -> str:
         f" {most}, the most frequent class, has error {error:.4f} on these rows"
         f"{'' if beaten else ': the bound does not show that the model is better'}."
     )
+
+
+def models() -> None:
+    """List the models of --model and --models, and what they predict."""
+    from committee.report.models import models_grid
+
+    print_tables([models_grid()])

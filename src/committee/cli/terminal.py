@@ -153,7 +153,8 @@ def error_lines(debug: bool, *outputs: Path | None, words: Callable[[str], str] 
     except KeyboardInterrupt:
         if debug:
             raise
-        info(interrupt_message([path for path, state in _file_states(outputs).items() if state != before[path]]))
+        written = [str(path) for path, state in _file_states(outputs).items() if state != before[path]]
+        info(f"interrupted; written: {', '.join(written)}" if written else "interrupted; no file is written")
         raise typer.Exit(INTERRUPTED) from None
     except (ValueError, OSError, MissingExtraError) as error:
         if debug:
@@ -173,10 +174,6 @@ def _file_states(paths: Iterable[Path | None]) -> dict[Path, tuple[int, ...] | N
             state = path.stat() if path.is_file() else None
             found[path] = None if state is None else (state.st_ino, state.st_mtime_ns, state.st_size)
     return found
-
-
-def interrupt_message(written: list[Path]) -> str:
-    return f"interrupted; written: {', '.join(map(str, written))}" if written else "interrupted; no file is written"
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from committee.cli.chunks import (
     chunk_frame,
     detect_formats,
-    file_paths,
     files_in_chunks,
     first_rows,
     open_chunks,
@@ -157,7 +156,7 @@ def sample_rows(
     print_notes(notes)
     X, values = take_row_columns(learned.X, columns, table.dropped)
     known = dict[str, Any](notes=notes, forms=learned.forms, missing=table.form.missing, values=values)
-    return TrainingTable(X, y, X, **known), file_paths(pieces)
+    return TrainingTable(X, y, X, **known), files.paths
 
 
 def read_target(pieces: Pieces, source: CheckedFiles, target: str) -> tuple[NDArray[Any], tuple[str, ...]]:

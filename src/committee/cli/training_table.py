@@ -52,11 +52,6 @@ class TrainingTable:
 
         return {} if self.exposure is None else {"offset": np.log(self.exposure)}
 
-    @property
-    def given_of_rows(self) -> dict[str, Any]:
-        """Arguments ``offset`` and ``sample_weight`` of `rows`."""
-        return {name: values[: len(self.rows)] for name, values in (self.offset | self.values.of_fit).items()}
-
     def as_rates(self, learner: Any) -> TrainingTable:
         """Return the table with numbers per unit of exposure, for a learner that takes no offset."""
         from committee.cli.exposure import rates_of
@@ -65,15 +60,6 @@ class TrainingTable:
             return self
         y, weights = rates_of(learner, self.y, self.exposure, self.values.weights)
         return replace(self, y=y, exposure=None, values=replace(self.values, weights=weights))
-
-    @property
-    def y_of_rows(self) -> NDArray[Any]:
-        y: NDArray[Any] = self.y[: len(self.rows)]
-        return y
-
-    @property
-    def paths(self) -> list[Path]:
-        return [] if self.files is None else [path for path, *_ in self.files.states]
 
     @property
     def part(self) -> str:

@@ -146,7 +146,8 @@ class Cluster:
         self._since |= dict.fromkeys(heard, self._looked)
         self._seen = seen
         for address in [one for one, since in self._since.items() if heard and self._looked - since > self.timeout]:
-            self._give_up(address)
+            del self._seen[address], self._since[address]
+            self._try(self.client.scheduler.unregister, address=address, stimulus_id="committee-silent-worker")
         self.n_threads = max(1, sum(found[address]["nthreads"] for address in seen))
         silent = self._looked - self._heard
         if silent > self.timeout:
@@ -166,10 +167,6 @@ class Cluster:
     def addresses(self) -> list[str]:
         """Workers that were running at the last poll."""
         return list(self._seen)
-
-    def _give_up(self, address: str) -> None:
-        del self._seen[address], self._since[address]
-        self._try(self.client.scheduler.unregister, address=address, stimulus_id="committee-silent-worker")
 
     def _try(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         with suppress(OSError, TimeoutError):

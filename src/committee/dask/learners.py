@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from dask.base import is_dask_collection
 
@@ -17,23 +17,11 @@ from committee.learners.base.parameters import parameter, with_parameters
 from committee.learners.blend.committees import CommitteeClassifier, CommitteeRegressor
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 
-if TYPE_CHECKING:
-
-    class _Learner:
-        def fit(self, *given: Any, **named: Any) -> Any: ...
-        def predict(self, X: Any, **options: Any) -> Any: ...
-        def predict_proba(self, X: Any, **options: Any) -> Any: ...
-        def decision_function(self, X: Any, **options: Any) -> Any: ...
-        def score(self, *given: Any, **named: Any) -> Any: ...
-        def __sklearn_clone__(self) -> Any: ...
-        def __getstate__(self) -> dict[str, Any]: ...
-
-else:
-    _Learner = object
+_Learner: Any = object
 
 
 @with_parameters
-class DaskLearner(_Learner):
+class DaskLearner(_Learner):  # type: ignore[misc]
     """Mixin that runs a learner on a Dask cluster. It comes before the learner among the base classes."""
 
     _: KW_ONLY
@@ -76,7 +64,8 @@ class DaskLearner(_Learner):
         self.to_local().save(path)
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"client": None}
+        state: dict[str, Any] = super().__getstate__()
+        return state | {"client": None}
 
     def __sklearn_clone__(self) -> Self:
         without = copy(self)  # by __getstate__

@@ -42,10 +42,7 @@ class ShardedTable(TrainingPieces):
     """Shard placements to close when the fit ends."""
 
     def rescan(self, counted: Mask | None, max_bins: int) -> ShardedTable:
-        same = counted is self.counted or (
-            counted is not None and self.counted is not None and np.array_equal(counted, self.counted)
-        )
-        if same and max_bins <= self.summary.max_bins:
+        if self.is_summary_of(counted, max_bins):
             return self
         columns = self.summary.categorical_features
         summary = scan_partitions(self.cluster, self.parts, self.sizes, counted, columns, max_bins)

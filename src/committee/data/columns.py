@@ -49,8 +49,6 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a frame."""
-
     name: str  # in errors
     kind: Kind  # of the present values
     declared: bool  # whether its type is categorical (Categorical, Enum, dictionary)

@@ -73,14 +73,14 @@ _OPTION_VALUE = re.compile(r"(--[a-z-]+) ('[^']*'|[^\s;,]+)")
 _VALUES = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\d,.]*\d|\d")
 
 
-def merge_alike(notes: Iterable[str], least: int = 3) -> list[str]:
-    """Merge `least` or more notes on columns that differ only in names, values and numbers into the first of them."""
+def merge_alike(notes: Iterable[str]) -> list[str]:
+    """Merge three or more notes on columns that differ only in names, values and numbers into the first of them."""
     alike: dict[str, list[str]] = {}
     for note in dict.fromkeys(notes):
         alike.setdefault(_template(note) if _OF_COLUMN.match(note) else note, []).append(note)
     merged = []
     for same in alike.values():
-        if len(same) < least:
+        if len(same) < 3:
             merged += same
             continue
         names = [found[1] for each in same[1:] if (found := _OF_COLUMN.match(each))]

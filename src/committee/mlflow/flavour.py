@@ -73,7 +73,9 @@ def save_model(
     _check(model, config["predict_fn"])
     example = options.get("input_example")
     if example is not None:
-        rows, parameters = as_served(example)
+        with_parameters = isinstance(example, tuple) and len(example) == 2 and isinstance(example[1], dict)
+        example, parameters = example if with_parameters else (example, None)
+        rows = as_served(example)
         options["input_example"] = rows if parameters is None else (rows, parameters)
         if options.get("signature") is None:
             options["signature"] = infer_signature(rows, getattr(model, config["predict_fn"])(rows), parameters)
@@ -236,18 +238,12 @@ def _check(model: Any, predict_fn: str) -> None:
         raise ValueError(f"predict_fn is {predict_fn!r}, which {type(model).__name__} does not have; give 'predict'.")
 
 
-def as_served(example: Any) -> tuple[Any, dict[str, Any] | None]:
-    """Return the rows of an input example in types that MLflow accepts, and MLflow's inference parameters, if any.
+def as_served(example: Any) -> Any:
+    """Return the rows of an input example in types that MLflow accepts.
 
     Category columns become their values, frames become pandas frames. A list of rows becomes an array, or a frame if it
     contains text or dictionaries.
     """
-    if isinstance(example, tuple) and len(example) == 2 and isinstance(example[1], dict):
-        return _rows(example[0]), example[1]
-    return _rows(example), None
-
-
-def _rows(example: Any) -> Any:
     import narwhals as nw
     import pandas as pd
 

@@ -189,26 +189,17 @@ def _without_bare_leaves(trees: Ensemble) -> Ensemble:
         return trees
     root = trees.root.copy()
     root[bare] = len(trees.feature) + np.arange(len(bare))
-    leaf = -1 - trees.root[bare]
-    more = _with_copies(trees, leaf)
-    zeros = np.zeros(len(bare), dtype=np.int64)
-    return replace(
-        more,
-        root=root,
-        feature=np.concatenate([trees.feature, zeros]),
-        threshold=np.concatenate([trees.threshold, zeros]),
-        missing_true=np.concatenate([trees.missing_true, zeros]),
-        true=np.concatenate([trees.true, -1 - leaf]),
-        false=np.concatenate([trees.false, -1 - len(trees.number) - np.arange(len(leaf))]),
-    )
+    zeros, copied = np.zeros(len(bare), dtype=np.int64), -1 - len(trees.number) - np.arange(len(bare))
+    added = {"feature": zeros, "threshold": zeros, "true": trees.root[bare], "false": copied}
+    return _extended(replace(trees, root=root), -1 - trees.root[bare], **added)
 
 
-def _with_copies(trees: Ensemble, leaf: NDArray[np.int64]) -> Ensemble:
-    return replace(
-        trees,
-        target=np.concatenate([trees.target, trees.target[leaf]]),
-        number=np.concatenate([trees.number, trees.number[leaf]]),
-    )
+def _extended(trees: Ensemble, copied: NDArray[np.int64], **nodes: NDArray[Any]) -> Ensemble:
+    """Append copies of the leaves `copied`, and the inner nodes `nodes`, where missing values go to `false`."""
+    nodes["missing_true"] = np.zeros(len(copied), dtype=np.int64)
+    nodes |= {"target": trees.target[copied], "number": trees.number[copied]}
+    extended: Any = {name: np.concatenate([getattr(trees, name), more]) for name, more in nodes.items()}
+    return replace(trees, **extended)
 
 
 def _with_sets_apart(trees: Ensemble) -> Ensemble:
@@ -225,14 +216,9 @@ def _with_sets_apart(trees: Ensemble) -> Ensemble:
         return trees
     false = trees.false.copy()
     false[at] = len(trees.feature) + np.arange(len(at))
-    return replace(
-        _with_copies(trees, -1 - trees.true[at]),
-        feature=np.concatenate([trees.feature, trees.feature[at]]),
-        threshold=np.concatenate([trees.threshold, np.full(len(at), -np.inf)]),
-        missing_true=np.concatenate([trees.missing_true, np.zeros(len(at), dtype=np.int64)]),
-        true=np.concatenate([trees.true, -1 - len(trees.number) - np.arange(len(at))]),
-        false=np.concatenate([false, after]),
-    )
+    added = {"feature": trees.feature[at], "threshold": np.full(len(at), -np.inf), "false": after}
+    added["true"] = -1 - len(trees.number) - np.arange(len(at))
+    return _extended(replace(trees, false=false), -1 - trees.true[at], **added)
 
 
 def _place(child: NDArray[np.int64]) -> list[int]:

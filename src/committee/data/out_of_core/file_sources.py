@@ -20,9 +20,7 @@ from committee.data.out_of_core.sources import (
     row_range,
 )
 from committee.data.packages import require_package
-from committee.data.readers.cells import (
-    MISSING,
-)
+from committee.data.readers.cells import MISSING
 from committee.data.readers.file_format import DEFAULT_FORMAT, FileFormat, check_utf_8_path, table_file
 from committee.data.readers.formats import (
     NO_HEADER,
@@ -55,8 +53,6 @@ _BUFFER = 2**20  # bytes of a column that are read from disk at a time
 
 @dataclass(frozen=True, eq=False)
 class ParquetFiles:
-    """Parquet files with the same columns."""
-
     files: tuple[Path, ...]
     of_folders: PartitionColumns = field(default_factory=PartitionColumns)
     """Columns in the names of folders; the files' own columns take precedence."""

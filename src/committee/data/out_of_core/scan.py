@@ -212,6 +212,10 @@ class FileStamps:
     def of(cls, files: Sequence[Path]) -> Self:
         return cls(tuple(map(_state, files)))
 
+    @property
+    def paths(self) -> list[Path]:
+        return [path for path, *_ in self.states]
+
     def check_unchanged(self) -> None:
         for path, size, time in self.states:
             try:

@@ -107,8 +107,6 @@ def default_chunk_rows(n_columns: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ArraySource:
-    """Blocks of rows of a two-dimensional array."""
-
     array: NDArray[Any]
 
     def __post_init__(self) -> None:

@@ -48,10 +48,7 @@ class TrainingPieces(OutOfCoreTable):
 
     def rescan(self, counted: Mask | None, max_bins: int) -> TrainingPieces:
         """Return pieces with a new summary if other rows have weight, or more bins are needed."""
-        same = (counted is None and self.counted is None) or (
-            counted is not None and self.counted is not None and np.array_equal(counted, self.counted)
-        )
-        if same and max_bins <= self.summary.max_bins:
+        if self.is_summary_of(counted, max_bins):
             return self
         self.files.check_unchanged()
         summary, first = TableSummary(self.summary.categorical_features, max_bins), 0
@@ -64,6 +61,13 @@ class TrainingPieces(OutOfCoreTable):
             first = last
         self.check_row_count(first)
         return replace(self, summary=summary, counted=counted)
+
+    def is_summary_of(self, counted: Mask | None, max_bins: int) -> bool:
+        """Return whether the summary is that of these rows, and enough for so many bins."""
+        same = counted is self.counted or (
+            counted is not None and self.counted is not None and np.array_equal(counted, self.counted)
+        )
+        return same and max_bins <= self.summary.max_bins
 
     def check_row_count(self, n_rows: int) -> None:
         self.files.check_unchanged()

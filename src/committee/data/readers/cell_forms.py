@@ -94,7 +94,7 @@ def grouping_points_note(names: Sequence[str]) -> str:
     return f"points between thousands, as the file has decimal commas: {quoted(names)}"
 
 
-def find_time_formats(columns: Sequence[pl.Series], order: str | None = None) -> ColumnFormats:
+def find_time_formats(columns: Sequence[pl.Series], order: str | None) -> ColumnFormats:
     """Find columns of dates or times, typed or text; `order` is the user's choice for dates such as 01/02/2024."""
     forms: dict[str, str] = {}
     unsure: dict[str, str] = {}

@@ -89,13 +89,13 @@ def are_missing(column: pl.Series) -> pl.Series:
     return (column.fill_nan(None) if column.dtype.is_float() else column).is_null()
 
 
-def strip_cells(frame: pl.DataFrame, but: Container[str] = ()) -> tuple[pl.DataFrame, dict[str, str]]:
+def strip_cells(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
     """Strip blanks around cells of text, and return a cell of each changed column.
 
     Cells that then mean missing become null.
     """
     changed, found = [], {}
-    for column in text_columns(frame, but):
+    for column in text_columns(frame):
         stripped = column.str.strip_chars()
         if (different := (stripped != column).fill_null(False)).any():
             changed.append(stripped.set(different & stripped.is_in(MISSING).fill_null(False), None))
@@ -199,7 +199,7 @@ def infer_plain_numbers(column: pl.Series) -> pl.Series | None:
     return None
 
 
-def with_flags(frame: pl.DataFrame, but: Container[str] = ()) -> pl.DataFrame:
+def with_flags(frame: pl.DataFrame, but: Container[str]) -> pl.DataFrame:
     """Make columns of text boolean if all present cells, stripped of blanks, are true or false in lower case."""
     flags = {"true": True, "false": False, **dict.fromkeys(MISSING)}
     changed = []

@@ -205,7 +205,7 @@ def first_error_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def read_separated(text: SeparatedText, as_text: Iterable[str] = ()) -> pl.DataFrame:
+def read_separated(text: SeparatedText, as_text: Iterable[str]) -> pl.DataFrame:
     """Read separated text; raise for rows of a wrong length, and infer types of columns other than `as_text`."""
     import polars as pl
 

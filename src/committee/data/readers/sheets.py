@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def read_sheet(file: TableFile, sheet: str | None, but: Container[str] = ()) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def read_sheet(file: TableFile, sheet: str | None, but: Container[str]) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Read one sheet of a spreadsheet, with notes.
 
     A column of text whose cells are all numbers becomes numbers, unless it is in `but` or holds codes: the library that
