@@ -2,7 +2,6 @@
 
 import hypothesis.strategies as st
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -177,18 +176,6 @@ def test_missing_values_have_an_effect_of_their_own():
         model = ProbitModelTreeClassifier(**limits).fit(X, y)
         assert model.score(X, y) == pytest.approx(0.9, abs=0.05)
         assert model.predict([[np.nan, 0.0]]) == [True]
-
-
-def test_categories_in_leaves():
-    rng = np.random.default_rng(0)
-    town = rng.choice(list("abcdef"), 600)
-    x = rng.normal(size=600)
-    y = x + 2.0 * np.isin(town, ["b", "e"]) + 0.3 * rng.normal(size=600) > 1.0
-    frame = pd.DataFrame({"x": x, "town": town})
-    model = ProbitModelTreeClassifier(200, min_samples_leaf=600).fit(frame, y)
-    assert model.score(frame, y) > 0.9
-    unseen = pd.DataFrame({"x": [0.0, 0.0], "town": ["zzz", None]})
-    assert_array_equal(*model.predict_proba(unseen)[:, 1])
 
 
 def rows():
