@@ -105,6 +105,7 @@ def test_every_split_of_columns_that_may_meet_is_the_best(n, seed, n_outputs, mo
         assert not most or len(path) <= most
 
 
+@pytest.mark.parametrize("drawn", [False, True])
 @given(
     n=st.integers(2, 120),
     seed=st.integers(0, 10_000),
@@ -113,14 +114,18 @@ def test_every_split_of_columns_that_may_meet_is_the_best(n, seed, n_outputs, mo
     signs=st.sampled_from([None, [1, 0, 0], [-1, 0, 1]]),
     limits=limits_of_trees,
 )
-def test_every_split_of_bounded_weights_is_the_best(n, seed, n_outputs, most, signs, limits):
+def test_every_split_of_bounded_weights_or_drawn_thresholds_is_the_best(drawn, n, seed, n_outputs, most, signs, limits):
+    """Drawn, a feature of a node is tried at one threshold, by the seed, the feature and the way to the node."""
     data = table(n, [9, 6, 30], [0, 1, 0], seed)
     monotone = None if signs is None else np.array([signs], np.int8)
     n_outputs = 1 if signs else n_outputs
     g, h = gradients(n, n_outputs, seed)
-    limits |= {"n_outputs": n_outputs, "max_weight": most, "monotone": monotone}
+    own = {"draw_thresholds": True, "l0_per_leaf": False} if drawn else {"max_weight": most}
+    limits |= {"n_outputs": n_outputs, "monotone": monotone, **own}
     tree, _ = grown(data, g, h, **limits)
     check_tree(tree, data, g, h, limits)
+    if drawn:
+        return
     assert np.abs(tree.value).max() <= most
     assert tree.bounds[0].tolist() == [-most, most]
 
@@ -140,24 +145,6 @@ def test_each_score_has_directions_of_its_own(max_features_tree):
         assert_array_equal(tree.bounds, same.bounds)
     with pytest.raises(ValueError, match="score is none of those"):
         several.grow(g, h, None, None, 0, 3)
-
-
-@given(
-    n=st.integers(2, 120),
-    seed=st.integers(0, 10_000),
-    n_outputs=st.sampled_from([1, 2]),
-    signs=st.sampled_from([None, [1, 0, 0], [-1, 0, 1]]),
-    limits=limits_of_trees,
-)
-def test_drawn_thresholds(n, seed, n_outputs, signs, limits):
-    """A feature of a node is tried at one threshold, which depends on the seed, the feature and the way to the node."""
-    data = table(n, [9, 6, 30], [0, 1, 0], seed)
-    monotone = None if signs is None else np.array([signs], np.int8)
-    n_outputs = 1 if signs else n_outputs
-    g, h = gradients(n, n_outputs, seed)
-    limits |= {"n_outputs": n_outputs, "draw_thresholds": True, "monotone": monotone, "l0_per_leaf": False}
-    tree, _ = grown(data, g, h, **limits)
-    check_tree(tree, data, g, h, limits)
 
 
 def test_a_share_of_the_trees_draws_thresholds():
