@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import mean_poisson_deviance, r2_score
 
 from committee import CommitteeRegressor, GradientBoostingRegressor, RandomForestRegressor, load
-from committee.cli.exposure import rates_of
+from committee.cli.row_columns import rates_of
 from tests.cli.calls import fail, fails, succeed
 from tests.small_portfolio import use_small_members
 

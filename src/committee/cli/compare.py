@@ -22,7 +22,7 @@ from committee.cli.options import (
     split_names,
     takes_options,
 )
-from committee.cli.row_columns import Group, RowColumns, Time, Weight
+from committee.cli.row_columns import Group, RowColumns, Time, Weight, take_row_columns
 from committee.cli.terminal import INTERRUPTED, Debug, error_lines, info, notes_on_warnings, print_comparison
 from committee.report.models import BASELINE, PEERS
 
@@ -170,7 +170,6 @@ def compare(
 
 
 def _read(data: list[Path], table: TrainingOptions, options: CompareOptions) -> tuple[TrainingTable, str, str]:
-    from committee.cli.row_columns import take_row_columns
     from committee.cli.training_table import TrainingTable, whole_table
 
     example, target, sample = options.example, options.target, options.sample

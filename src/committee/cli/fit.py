@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from committee import MODELS, MODELS_OF_NUMBERS
-from committee.cli.exposure import REMEDY, fits_offsets
 from committee.cli.files import NOT_SAVED, check_writable, name_of_data, reads_in_chunks, save_model, store_formats
 from committee.cli.options import (
     FILES,
@@ -28,7 +27,7 @@ from committee.cli.options import (
     split_names,
     takes_options,
 )
-from committee.cli.row_columns import Group, RowColumns, Time, Weight
+from committee.cli.row_columns import LOSS_REMEDY, Group, RowColumns, Time, Weight, fits_offsets
 from committee.cli.terminal import (
     Debug,
     error_lines,
@@ -178,10 +177,10 @@ class FitOptions:
         if conformal is not None and not 0.0 < conformal < 1.0:
             raise ValueError(f"--conformal {conformal:g} must be above 0 and below 1, such as 0.1")
         if self.exposure is not None and model not in MODELS_OF_NUMBERS:
-            raise ValueError(f"--exposure does not go with --model {self.model}, which predicts classes; {REMEDY}")
+            raise ValueError(f"--exposure does not go with --model {self.model}, which predicts classes; {LOSS_REMEDY}")
         if self.exposure is not None and conformal is not None and model != "gradient_boosting":
             raise ValueError(
-                f"--exposure with --conformal needs an offset, which --model {self.model} does not take; {REMEDY}"
+                f"--exposure with --conformal needs an offset, which --model {self.model} does not take; {LOSS_REMEDY}"
             )
         for option, name in self.columns.named.items():
             if conformal is not None and option != "--weight":

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from committee.cli.row_columns import RowColumns
+from committee.cli.training_table import TrainingTable
 from committee.report.folds import Folds, Split, date_columns, shuffled_note
-
-if TYPE_CHECKING:
-    from committee.cli.row_columns import RowColumns
-    from committee.cli.training_table import TrainingTable
 
 FOLDS = 5
 """Default number of folds: for the estimate of a single learner, and for a committee with --group or --time."""

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.cli.exposure import take_exposure
 from committee.cli.files import name_of_data, reads_in_chunks
 from committee.cli.model_rows import note_unknown_categories, read_for_model, select_features
 from committee.cli.options import LabelledOptions
-from committee.cli.row_columns import RowColumns, take_row_columns
+from committee.cli.row_columns import RowColumns, take_exposure, take_row_columns
 from committee.cli.terminal import note, print_notes
 from committee.data.labels import all_integers
 from committee.data.readers.learned_columns import LearnedColumns

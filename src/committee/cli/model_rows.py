@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from committee.cli.exposure import fitted_exposure, without_exposure
 from committee.cli.options import TableOptions
+from committee.cli.row_columns import fitted_exposure, without_exposure
 from committee.cli.terminal import note, print_notes
 from committee.data.dates import restore_times
 from committee.data.readers.learned_columns import LearnedColumns, table_schema

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.exposure import ModelExposure, fitted_exposure, log_exposure, note_without_exposure
 from committee.cli.files import (
     PREDICTIONS,
     STANDARD,
@@ -23,6 +22,7 @@ from committee.cli.files import (
     write_predictions,
 )
 from committee.cli.options import ModelFile, Progress, TableOptions, Threshold, split_names, takes_options
+from committee.cli.row_columns import ModelExposure, fitted_exposure, log_exposure, note_without_exposure
 from committee.cli.terminal import Debug, error_lines, info, notes_on_warnings, print_notes
 from committee.data.text import printable
 

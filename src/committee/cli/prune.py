@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.exposure import fitted_exposure
 from committee.cli.files import check_writable, copy_metadata, is_safetensors, load_learner, save_model, store_formats
 from committee.cli.margins import OBJECTIVES
 from committee.cli.options import RowsAre, TrainingOptions, check_choice, takes_options
-from committee.cli.row_columns import RowColumns, Weight
+from committee.cli.row_columns import RowColumns, Weight, fitted_exposure
 from committee.cli.terminal import Debug, error_lines, info, note, notes_on_warnings, print_tables
 from committee.data.text import pluralize
 

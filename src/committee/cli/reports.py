@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.exposure import ModelExposure, fitted_exposure
 from committee.cli.files import (
     FIGURES,
     check_ending,
@@ -30,7 +29,7 @@ from committee.cli.options import (
     split_names,
     takes_options,
 )
-from committee.cli.row_columns import Weight
+from committee.cli.row_columns import ModelExposure, Weight, fitted_exposure
 from committee.cli.terminal import Debug, error_lines, info, note, print_sentences, print_tables, with_options
 from committee.data.text import pluralize
 

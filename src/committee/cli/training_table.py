@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from committee.cli.options import TrainingOptions
-from committee.cli.row_columns import NO_COLUMNS, RowColumns, RowValues, take_row_columns
+from committee.cli.row_columns import (
+    NO_COLUMNS,
+    RowColumns,
+    RowValues,
+    check_exposure_column,
+    rates_of,
+    take_exposure,
+    take_row_columns,
+)
 from committee.cli.terminal import print_notes
 from committee.data.readers.table_reader import TableReader
 
@@ -54,8 +62,6 @@ class TrainingTable:
 
     def as_rates(self, learner: Any) -> TrainingTable:
         """Return the table with numbers per unit of exposure, for a learner that takes no offset."""
-        from committee.cli.exposure import rates_of
-
         if self.exposure is None:
             return self
         y, weights = rates_of(learner, self.y, self.exposure, self.values.weights)
@@ -98,8 +104,6 @@ def whole_table(
     With `numbers` the target holds numbers; with `free_text` the model takes columns of sentences. `columns` names the
     columns of groups, times and weights.
     """
-    from committee.cli.exposure import check_exposure_column, take_exposure
-
     check_exposure_column(exposure, target, columns.named)
     numeric = [*([target] if numbers else []), *([] if exposure is None else [exposure]), *columns.numeric]
     reader = PrintingReader(

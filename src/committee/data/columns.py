@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.categories import Category, distinct_numbers, encode_numbers
-from committee.data.dates import TimeKind, kind_of_format
-from committee.data.frame_dates import (
+from committee.data.dates import (
     Seconds,
+    TimeKind,
     intervals_as_text,
+    kind_of_format,
     kind_of_moment,
     read_object_seconds,
     read_seconds,
