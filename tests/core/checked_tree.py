@@ -51,7 +51,7 @@ class CheckedTree:
 
     def __init__(self, tree: _core.GrownTree, table: oracle.Table, limits: oracle.Limits) -> None:
         self.tree, self.table, self.limits = tree, table, limits
-        self.rows, self.depth = oracle.walk(tree, table)
+        self.rows, self.depth = oracle.walk(tree, table.codes, table.n_bins, table.categorical, table.rows)
         self.noise = 1e-9 * table.scale
         self.least = oracle.least_gain(table, limits)
 
@@ -229,29 +229,6 @@ def grown(
     return tree, grower.leaf_of_row.copy()
 
 
-def goes_left(tree: Any, node: int, data: Any, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    j = int(tree.feature[node])
-    code = data[0][rows, j].astype(np.int64)
-    words = tree.category_bits[tree.category_offset[node] : tree.category_offset[node + 1]]
-    missing = code == data[1][j]
-    if len(words):
-        safe = np.where(missing, 0, code)
-        left = (words[safe // 32] >> (safe % 32).astype(np.uint32)) & 1 == 1
-    else:
-        left = code <= tree.bin[node]
-    return np.where(missing, bool(tree.missing_left[node]), left)
-
-
-def rows_of_nodes(tree: Any, data: Any, used: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    rows: list[Any] = [None] * len(tree.feature)
-    rows[0] = used
-    for node in range(len(tree.feature)):
-        if tree.left[node] >= 0:
-            left = goes_left(tree, node, data, rows[node])
-            rows[tree.left[node]], rows[tree.left[node] + 1] = rows[node][left], rows[node][~left]
-    return rows
-
-
 def check_tree(
     tree: Any,
     data: Any,
@@ -271,13 +248,12 @@ def check_tree(
     naive._g, naive._h, naive._features = g.reshape(D, n), h.reshape(D, n), np.arange(data[0].shape[1])
     naive._seed = SEED
     naive._w = np.ones(n) if weights is None else weights
-    node_rows = rows_of_nodes(tree, data, np.arange(n) if rows is None else rows.astype(np.int64))
+    node_rows, depth = oracle.walk(tree, *data, np.arange(n) if rows is None else rows)
     penalty = LeafPenalty(settings["leaf_l0"], settings["leaf_l1"], settings["leaf_l2"], settings["l0_per_leaf"])
 
     def sums(some: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
         return naive._g[:, some].sum(axis=1), naive._h[:, some].sum(axis=1)
 
-    depth = np.zeros(len(tree.feature), dtype=int)
     used: list[frozenset[int]] = [frozenset()] * len(tree.feature)
     path = [0] * len(tree.feature)
     scale = max(1e-9, float(np.max(tree.gain, initial=0.0)))
@@ -296,7 +272,6 @@ def check_tree(
         if tree.left[i] < 0:
             continue
         left, right = int(tree.left[i]), int(tree.left[i]) + 1
-        depth[left] = depth[right] = depth[i] + 1
         used[left] = used[right] = used[i] | {int(tree.feature[i])}
         path[left], path[right] = (scramble((path[i] + STRIDE * side) & MASK) for side in (1, 2))
         assert min(tree.count[left], tree.count[right]) >= settings["min_samples_leaf"]

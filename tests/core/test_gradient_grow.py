@@ -14,7 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from committee import _core
 from tests.core.cases import check_vectors, each, refusals
-from tests.core.checked_tree import DEFAULTS, SEED, check_tree, gradients, grown, limits_of_trees, rows_of_nodes, table
+from tests.core.checked_tree import DEFAULTS, SEED, check_tree, gradients, grown, limits_of_trees, table
+from tests.oracles import grow as oracle
 
 
 @given(
@@ -267,10 +268,10 @@ def test_rows_and_features_of_a_tree(n, share, seed, n_features):
     features = np.sort(rng.permutation(3)[:n_features]).astype(np.int32)
     tree, leaf = grown(data, g, h, rows, features, max_leaf_nodes=6)
     assert set(tree.feature.tolist()) <= {-1, *features.tolist()}
-    reached = rows_of_nodes(tree, data, np.arange(n))
+    reached, _ = oracle.walk(tree, *data, np.arange(n))
     for i in np.flatnonzero(tree.left < 0):
         assert_array_equal(np.flatnonzero(leaf == i), np.sort(reached[i]))
-    of_rows = rows_of_nodes(tree, data, rows.astype(np.int64))
+    of_rows, _ = oracle.walk(tree, *data, rows)
     assert_array_equal(tree.count, [len(some) for some in of_rows])
     if n_features == 3:
         check_tree(tree, data, g, h, {"max_leaf_nodes": 6}, rows)

@@ -489,38 +489,20 @@ def goes_left(tree: GrownTree, i: int, n_bins: int, categorical: bool) -> Mask:
     return mask
 
 
-def walk(tree: GrownTree, table: Table) -> tuple[list[Integers], Integers]:
-    """The rows that reach every node, and every node's depth."""
-    rows = [np.empty(0, dtype=np.int64)] * len(tree.feature)
+def walk(
+    tree: GrownTree,
+    codes: NDArray[np.integer],
+    n_bins: NDArray[np.integer],
+    categorical: NDArray[np.integer],
+    used: Integers,
+) -> tuple[list[Integers], Integers]:
+    """Of the rows used, those that reach every node, and every node's depth."""
+    rows = [used] * len(tree.feature)
     depth = np.zeros(len(tree.feature), dtype=np.int64)
-    rows[0] = table.rows
     for i, j in enumerate(tree.feature):
         if j < 0:
             continue
-        mask = goes_left(tree, i, int(table.n_bins[j]), bool(table.categorical[j]))
-        left = mask[table.codes[rows[i], j]]
+        left = goes_left(tree, i, int(n_bins[j]), bool(categorical[j]))[codes[rows[i], j]]
         for child, side in ((tree.left[i], left), (tree.left[i] + 1, ~left)):
             rows[child], depth[child] = rows[i][side], depth[i] + 1
     return rows, depth
-
-
-def walk_codes(
-    codes: NDArray[np.integer], n_bins: NDArray[np.int32], tree: GrownTree, rows: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    return np.array([_leaf(codes[row], n_bins, tree) for row in rows], dtype=np.int32)
-
-
-def _leaf(codes: NDArray[np.integer], n_bins: NDArray[np.int32], tree: GrownTree) -> int:
-    i = 0
-    while tree.feature[i] >= 0:
-        j = int(tree.feature[i])
-        code = int(codes[j])
-        words = tree.category_bits[tree.category_offset[i] : tree.category_offset[i + 1]]
-        if code == n_bins[j]:
-            left = bool(tree.missing_left[i])
-        elif len(words):
-            left = bool(int(words[code // 32]) >> (code % 32) & 1)
-        else:
-            left = code <= tree.bin[i]
-        i = int(tree.left[i]) + (not left)
-    return i
