@@ -19,12 +19,6 @@ PLAIN: dict[str, Any] = {
 """Rounds that see all rows, columns and thresholds, with steps that no trials choose and leaves without lines."""
 SMALL: dict[str, Any] = PLAIN | {"max_leaf_nodes": 6, "min_samples_leaf": 3, "leaf_l2": 5.0}
 
-LIGHTGBM: dict[str, Any] = {
-    **{"learning_rate": 0.1, "lambda_l2": 0.0, "max_bin": 255, "min_data_in_bin": 1, "feature_pre_filter": False},
-    **{"boost_from_average": True, "num_threads": 1, "verbosity": -1},
-}
-"""Parameters of LightGBM that bin every value of `whole_numbers`, and penalise no leaf."""
-
 
 def table(n: int = 300, n_classes: int = 2, seed: int = 0, noise: float = 0.5) -> Table:
     rng = np.random.default_rng(seed)
@@ -37,12 +31,6 @@ def numbers(n: int = 300, seed: int = 0) -> Table:
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n, 4)), 1)
     return X, X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
-
-
-def whole_numbers(n: int, seed: int) -> Table:
-    rng = np.random.default_rng(seed)
-    X = rng.integers(0, 60, size=(n, 5)).astype(np.float64)
-    return X, X[:, 0] / 15 + X[:, 1] * X[:, 2] / 720 + rng.normal(size=n)
 
 
 def learner(kind: str, **params: Any) -> GradientBoostingClassifier | GradientBoostingRegressor:

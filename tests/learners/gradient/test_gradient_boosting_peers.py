@@ -19,21 +19,25 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from committee import GradientBoostingRegressor
 from committee.objectives.losses import classification_loss, regression_loss
-from tests.gradient_cases import LIGHTGBM, PLAIN, both, learner, whole_numbers
+from tests.gradient_cases import PLAIN, both, learner
 
 OBJECTIVES = {"classes": ("binary", "binary:logistic"), "numbers": ("regression", "reg:squarederror")}
 """Those of LightGBM and of XGBoost."""
 
 
 def rows_of(kind, n, seed):
-    X, z = whole_numbers(n, seed)
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 60, size=(n, 5)).astype(np.float64)
+    z = X[:, 0] / 15 + X[:, 1] * X[:, 2] / 720 + rng.normal(size=n)
     return X, (z > 2.5).astype(float) if kind == "classes" else z
 
 
 def lightgbm_of(kind, X, y, n_rounds, *, init_score=None, **options):
+    """A booster that has a bin for every value of `rows_of`, and penalises no leaf."""
     lightgbm = pytest.importorskip("lightgbm")
-    options = LIGHTGBM | {"objective": OBJECTIVES[kind][0]} | options
-    return lightgbm.train(options, lightgbm.Dataset(X, y, init_score=init_score), num_boost_round=n_rounds)
+    fixed = {"objective": OBJECTIVES[kind][0], "max_bin": 255, "min_data_in_bin": 1, "feature_pre_filter": False}
+    fixed |= {"learning_rate": 0.1, "lambda_l2": 0.0, "boost_from_average": True, "num_threads": 1, "verbosity": -1}
+    return lightgbm.train(fixed | options, lightgbm.Dataset(X, y, init_score=init_score), num_boost_round=n_rounds)
 
 
 def assert_same_parts(ours, theirs):
@@ -81,7 +85,7 @@ def test_trees_of_lightgbm(learning_rate, kind, n_rounds, limits, depth):
 
 
 def test_trees_of_lightgbm_under_interaction_constraints():
-    X, y = whole_numbers(800, 3)
+    X, y = rows_of("numbers", 800, 3)
     groups = [[0, 1, 3], [1, 2], [3, 4]]
     peer = lightgbm_of("numbers", X, y, 10, num_leaves=12, min_data_in_leaf=10, interaction_constraints=groups)
     settings = {"max_leaf_nodes": 12, "leaf_l2": 0.0, "min_samples_leaf": 10, "interaction_constraints": groups}
@@ -105,8 +109,8 @@ def test_init_score_of_lightgbm(kind):
 
 @pytest.mark.parametrize("decay_rate", [0.0, 0.9])
 def test_refit_of_lightgbm(decay_rate):
-    X, z = whole_numbers(600, seed=3)
-    new, z_new = whole_numbers(600, seed=4)
+    X, z = rows_of("numbers", 600, seed=3)
+    new, z_new = rows_of("numbers", 600, seed=4)
     z, z_new = z - z.mean(), z_new - z_new.mean()  # LightGBM has no intercept beside its trees
     peer = lightgbm_of("numbers", X, z, 8, num_leaves=6, min_data_in_leaf=10, boost_from_average=False)
     model = learner("numbers", leaf_l2=0.0, min_samples_leaf=10).fit(X, z)
