@@ -260,8 +260,6 @@ def test_random_thresholds(kind):
 @pytest.mark.parametrize(
     ("n", "params", "rtol"),
     [
-        (300, {"min_hessian_leaf": 2.345}, 1e-6),
-        (300, {"min_hessian_leaf": 2.345, "line_search": True, "leaf_l1": 0.5, "leaf_l0": 0.2}, 1e-6),
         (300, {"min_hessian_leaf": 2.345, "extra_trees": True}, 1e-6),
         (400, {"n_estimators": 30, "subsample": 0.7}, 1e-9),
         (9_000, {"n_estimators": 30, "subsample": 0.7}, 1e-9),

@@ -15,7 +15,7 @@ from committee.learners.base.row_sampling import RowUnits
 from committee.learners.gradient.leaf_values import LeafPenalty, LineFit
 from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory
 from committee.learners.gradient.shards import RowsOnShards, Shard, Shards, sum_of
-from committee.learners.gradient.target import Target, constant_scores
+from committee.learners.gradient.target import Target
 from committee.objectives.losses import Logistic, Squared
 from tests.core.checked_tree import DEFAULTS
 
@@ -80,7 +80,7 @@ class Problem:
         return _core.GradientGrower(codes, bins.n_bins, bins.categorical, **self.limits)
 
     def in_memory(self, draws):
-        F = constant_scores(self.intercept, self.n)
+        F = self.target.first_scores(self.intercept)
         scored = RowsInMemory(self.target, self.grower(self.binned.codes), F, self.binned, self.line_fit, self.X, 1)
         return self.run(scored, draws)
 

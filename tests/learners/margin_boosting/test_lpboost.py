@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from committee import LPBoostClassifier
 from committee.voters.forest import Forest
 from tests.examples import examples
-from tests.margin_cases import Diary, small
+from tests.margin_cases import small
 from tests.oracles.margins import primal_program, signed_stump_votes, value_of
 from tests.subjects import numbers, weights
 
@@ -150,20 +149,6 @@ def test_subsets_of_categories_tell_several_classes_apart():
     assert model.score(frame, y) == 1.0
     assert_allclose(model.soft_margin_, 1.0)
     assert model.committee_.n_voters == 3
-
-
-@pytest.mark.parametrize("dictionary", ["stumps", "trees", GaussianNB()])
-def test_callbacks_see_the_margin_rise_and_may_stop_the_run(dictionary):
-    X, y = numbers(2, 300)
-    diary, early = Diary("soft_margin_"), Diary("soft_margin_", stop_after=2)
-    model = LPBoostClassifier(0.25, dictionary=dictionary, random_state=0, calibrate=None)
-    fitted = quiet(clone(model).set_callbacks(diary), X, y)
-    rounds = [margin[0] for margin, _ in diary.rounds]
-    assert len(rounds) >= 3 and (np.diff(rounds) > -1e-9).all() and rounds[-1] == fitted.soft_margin_[0]
-    assert_array_equal(diary.rounds[-1][1], fitted.predict_proba(X))
-    stopped = clone(model).set_callbacks(early).fit(X, y)
-    assert len(early.rounds) == 2 and stopped.soft_margin_[0] == rounds[1]
-    assert stopped.duality_gap_[0] >= (0 if dictionary != "stumps" else rounds[-1] - rounds[1] - 1e-9)
 
 
 def test_a_margin_that_cannot_be_above_zero_is_told():

@@ -168,6 +168,7 @@ def test_categories_that_all_lean_to_one_side_are_told_apart(model):
     assert model.predict(frame).shape == (120,)
 
 
+@pytest.mark.filterwarnings("ignore:nu=.* is too small")
 @pytest.mark.parametrize(
     ("model", "name"),
     [
@@ -175,20 +176,26 @@ def test_categories_that_all_lean_to_one_side_are_told_apart(model):
         (ArcGVClassifier(12, voter=GaussianNB()), "minimum_margins_"),
         (DOOMBoostClassifier(n_estimators=12, n_start=5), "costs_"),
         (MDBoostClassifier(), "objective_"),
+        *((LPBoostClassifier(0.25, dictionary=each), "soft_margin_") for each in ("stumps", "trees", GaussianNB())),
     ],
     ids=str,
 )
 def test_callbacks_see_every_round_and_may_stop_the_run(model, name):
     X, y = numbers(2, 300)
     diary = Diary(name)
-    model.set_params(calibrate=None)  # which is the last step of a fit
+    model.set_params(calibrate=None, random_state=0)  # calibration is the last step of a fit
     whole = model.set_callbacks(diary).fit(X, y)
     assert len(diary.rounds) >= 3
     assert_array_equal(diary.rounds[-1][0], getattr(whole, name))
     assert_array_equal(diary.rounds[-1][1], whole.predict_proba(X))
-    early = model.set_callbacks(Diary(name, stop_after=2)).fit(X, y)
+    early = clone(model).set_callbacks(Diary(name, stop_after=2)).fit(X, y)
     assert_array_equal(getattr(early, name), diary.rounds[1][0])
     assert_array_equal(early.predict_proba(X), diary.rounds[1][1])
+    if name == "soft_margin_":
+        margins = np.concatenate([margin for margin, _ in diary.rounds])
+        assert (np.diff(margins) > -1e-9).all()
+        left = margins[-1] - margins[1] - 1e-9 if model.dictionary == "stumps" else 0.0  # others are not all known
+        assert early.duality_gap_[0] >= left
 
 
 @pytest.mark.parametrize("learner", ALL)

@@ -112,7 +112,8 @@ class Target:
         return np.asarray(self.loss.best_shift(y, offset, self.w), dtype=np.float64)
 
     def first_scores(self, intercept: F64) -> F64:
-        F = constant_scores(intercept, self.y.shape[-1])
+        F = np.repeat(intercept[:, None], self.y.shape[-1], axis=1)
+        F = F[0] if len(intercept) == 1 else F
         return F if self.offset is None else F + self.offset
 
     def response(self, n_scores: int) -> NumberTarget:
@@ -244,11 +245,6 @@ def _scale(loss: Loss, y: NDArray[np.generic], offset: F64 | None, w: F64) -> fl
 def refits(loss: Loss) -> bool:
     """Return whether leaves get the best constants of the loss, such as medians, in place of Newton steps."""
     return loss.leaf_constant(np.zeros(1), None) is not None
-
-
-def constant_scores(intercept: F64, n: int) -> F64:
-    F = np.repeat(intercept[:, None], n, axis=1)
-    return F[0] if len(intercept) == 1 else F
 
 
 def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: int, n_threads: int) -> None:
