@@ -249,24 +249,20 @@ def tried(
     weights = np.concatenate([np.ones(len(rows)) if target.w is None else target.w for rows, target in held_out])
     best: list[F64] = []
 
-    def score_after(_: int) -> float:
-        each = [one() for one in scores]
-        loss = float(np.average(each, weights=sizes))
+    def loss_after(_: int) -> float:
+        if scores:
+            losses, shares = np.array([one() for one in scores]), sizes
+        else:
+            each = [target.losses(run.scored.scores(rows)) for run, (rows, target) in zip(runs, held_out, strict=True)]
+            losses, shares = np.concatenate(each), weights / weights.sum()
+        loss = float(np.average(losses, weights=shares))
         if loss < min(stopping.losses, default=np.inf):
-            best[:] = [np.array(each)]
+            best[:] = [losses]
             for one in scores:
                 one.keep()
         return loss
 
-    def loss_after(_: int) -> float:
-        each = [target.losses(run.scored.scores(rows)) for run, (rows, target) in zip(runs, held_out, strict=True)]
-        losses = np.concatenate(each)
-        loss = float(np.average(losses, weights=weights / weights.sum()))
-        if loss < min(stopping.losses, default=np.inf):
-            best[:] = [losses]
-        return loss
-
-    stopping = EarlyStopping(score_after if scores else loss_after, PATIENCE)
+    stopping = EarlyStopping(loss_after, PATIENCE)
     stopping.first = 0
     stopping.follow(0)
     for t in range(1, most + 1):

@@ -374,11 +374,9 @@ class StumpRun(NewtonRun):
     def _voters(self, stumps: list[Stump]) -> Forest:
         K = self.boost.n_outputs
         value = [stump.value[:, None] * (np.arange(K) == stump.output) for stump in stumps]
-        forest = forest_from_grown(
-            [stump.tree for stump in stumps], self.binned.bins, self.boost.n_classes, value=value
-        )
-        # a regression tree's sums are its weight and its weighted response
-        return replace(forest, weight=np.concatenate([stump.tree.sums[:, 0] for stump in stumps]))
+        weight = [stump.tree.sums[:, 0] for stump in stumps]  # the other sums are of the weighted response
+        trees, n_classes = [stump.tree for stump in stumps], self.boost.n_classes
+        return forest_from_grown(trees, self.binned.bins, n_classes, value=value, weight=weight)
 
 
 @dataclass(frozen=True, eq=False)
