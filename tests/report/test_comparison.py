@@ -34,14 +34,13 @@ from committee import AdaBoostClassifier
 from committee.data.table_schema import TableSchema
 from committee.report.comparison import SCHEMA, Comparison, TableSummary, compare, rank_models, summarise_folds
 from committee.report.comparison_page import render_report
-from committee.report.comparison_tables import grids, measures, quality_grid, table_sentence, verdict
+from committee.report.comparison_tables import quality_grid, table_sentence, verdict
 from committee.report.crossvalidation import FoldResult, Limits, is_over
 from committee.report.folds import stratified_folds
-from committee.report.metrics import METRICS, OF_POSITIVE_CLASS, Metric, metric_words, ranking_metrics
+from committee.report.metrics import METRICS, OF_POSITIVE_CLASS, Reliability, metric_words, ranking_metrics
 from committee.report.models import (
     PEERS,
     ComparedModel,
-    Peer,
     all_models,
     compared_models,
     default_models,
@@ -175,18 +174,6 @@ def test_equal_models_share_ranks_and_a_model_of_one_class_is_no_better_than_cha
     assert (second.pvalue, second.difference) == (1.0, 0.0) and result["often"].against_best.significant
     assert result["often"].mean("accuracy") > 0.85
     assert (result["often"].mean("balanced_accuracy"), result["often"].mean("mcc")) == (0.5, 0.0)
-
-
-def test_places_by_log_loss_and_models_without_probabilities():
-    models = {"bayes": GaussianNB(), "svm": LinearSVC(), "dummy": DummyClassifier()}
-    result = compare(X_CANCER, Y_CANCER, models, folds=3, metric="log_loss")
-    assert result.ranked[0].mean("log_loss") < result.ranked[1].mean("log_loss")
-    svm = result["svm"]
-    assert svm.place is None
-    assert svm.error is None
-    assert svm.mean("log_loss") is None
-    assert svm.mean("roc_auc") > 0.9  # from its decision function
-    assert compare(X_CANCER, Y_CANCER, models, folds=3)["svm"].place is not None
 
 
 def rare_table(n_classes=2):
@@ -461,30 +448,6 @@ def test_peers_are_silent(capfd):
     assert captured.out == captured.err == ""
 
 
-def test_a_further_metric_is_a_column_of_its_own(monkeypatch):
-    worst = Metric(
-        "worst class",
-        "quality",
-        lambda fold: min(float(np.mean(fold.predicted[fold.y_test == c] == c)) for c in fold.classes),
-        lambda values: f"{values.min():.2f}",
-        ("worst class", "Least recall of a class."),
-    )
-    monkeypatch.setitem(METRICS, "worst_recall", worst)
-    result = compare(X_IRIS, Y_IRIS, BAYES, folds=3)
-    recalls = [fold["worst_recall"] for fold in result.to_json()["models"][0]["folds"]]
-    grid, _ = grids(result)
-    assert grid.columns == ("", "model", "accuracy", "log loss", "macro ROC AUC", "worst class", "rank")
-    assert grid.rows[0][5] == f"{min(recalls):.2f}" and ("worst class", "Least recall of a class.") in measures(result)
-
-
-def test_a_further_peer_is_compared_by_its_name(monkeypatch):
-    peer = Peer("sklearn", lambda schema, seed, jobs: DecisionTreeClassifier(random_state=seed), lambda model: (1, 7))
-    monkeypatch.setitem(PEERS, "scikit-learn:tree", peer)
-    model = compare(X_IRIS, Y_IRIS, ["scikit-learn:tree"], folds=3)["scikit-learn:tree"]
-    assert model.error is None and not model.own
-    assert model.mean("n_voters") == 1 and model.mean("n_nodes") == 7
-
-
 class Counted(GaussianNB):
     fits = 0
     most = 10**9
@@ -568,11 +531,14 @@ def test_lines_that_no_comparison_has_written_are_refused(tmp_path, change):
         compare(X_IRIS, Y_IRIS, BAYES, folds=2, checkpoint=path)
 
 
-@pytest.mark.parametrize("figure", [float("inf"), -float("inf"), float("nan"), None, 0.1 + 0.2])
-def test_figures_come_back_from_json(figure):
-    result = FoldResult({"accuracy": figure}, np.array([0.1, 0.3]), None, ("odd",))
-    again = FoldResult.from_json(json.loads(json.dumps(result.to_json(), allow_nan=False)))
-    assert repr(again) == repr(result)
+def test_figures_come_back_from_json():
+    figures = dict(enumerate([float("inf"), -float("inf"), float("nan"), None, 0.1 + 0.2]))
+    reliability = Reliability.of([[0.25, 0.75]], [True])
+    result = FoldResult({f"{k}": figure for k, figure in figures.items()}, np.array([0.1]), None, ("odd",), reliability)
+    document = json.dumps(result.to_json(), allow_nan=False)
+    assert repr(FoldResult.from_json(json.loads(document))) == repr(result)
+    without = {name: value for name, value in json.loads(document).items() if name != "reliability"}
+    assert FoldResult.from_json(without).reliability is None, "as in journals of earlier versions"
 
 
 def test_numbers_have_the_errors_of_scikit_learn():

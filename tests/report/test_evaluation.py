@@ -27,7 +27,6 @@ from committee import (
 )
 from committee.objectives.losses import Quantile
 from committee.report import ReliabilityDisplay
-from committee.report.crossvalidation import FoldResult
 from committee.report.evaluation import evaluate, out_of_fold
 from committee.report.explained.pictures import set_section
 from committee.report.figures import FEWEST, _auc_influence, interval_of_number, quantile_levels
@@ -398,10 +397,3 @@ def test_the_reliability_of_one_classifier_and_of_its_probabilities():
     assert curve.right.sum() == 2.0 and curve.expected.sum() == pytest.approx(0.8 + 0.6 + 0.9)
     with pytest.raises(ValueError, match=r"y_prob has shape \(75, 3\) for 75 labels of 1 classes; give a row"):
         ReliabilityDisplay.from_predictions(np.zeros(75), p)
-
-
-def test_a_journal_without_reliability_is_read():
-    result = FoldResult(reliability=reliability([(0.75, True, 1)])).to_json()
-    assert FoldResult.from_json(result).reliability.weight.sum() == 1.0
-    del result["reliability"]
-    assert FoldResult.from_json(result).reliability is None

@@ -166,7 +166,11 @@ def test_models_without_size_or_margins_or_probabilities():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = compare(X, Y, models, folds=2, metric="log_loss")
+        by_accuracy = compare(X, Y, models, folds=2)
     assert verdict(found)[-1] == "svm has no log loss and is not ranked."
+    svm = found["svm"]
+    assert (svm.place, svm.error, svm.mean("log_loss")) == (None, None, None) and by_accuracy["svm"].place is not None
+    assert svm.mean("roc_auc") > 0.9, "by its decision function"
 
 
 def test_cells_are_those_of_the_comparison(result):
