@@ -47,7 +47,7 @@ from committee.papers.shared.pages import packed, unpacked
 from committee.papers.shared.tables import Fold
 from committee.voters.probabilistic_voters import SoftStumps
 from committee.voters.vote_graph import PathMajority, VoteGraph
-from tests.papers.rebuilding import assert_other_rows_are_refused, run, write_folder
+from tests.papers.rebuilding import assert_other_rows_are_refused, write_folder
 
 
 @pytest.fixture(scope="module")
@@ -384,12 +384,16 @@ def test_a_quick_run_writes_everything_and_is_not_run_again(folder, tmp_path):
     assert points["2-matryoshka", "31/32", 1024.0] == pytest.approx(0.2471858, abs=1e-7)
     assert (tmp_path / "tables.md").read_text("utf-8").count("\n|---|") == 14
     assert rebuild(folder, tmp_path, **options, progress=lambda *_: pytest.fail("run again")) == grids
+    cells = [json.loads(line) for line in (tmp_path / "cells-quick.jsonl").read_text("utf-8").splitlines()[1:]]
+    place = {"table": "", "repeat": 0, **Setting("", 0).place}
+    assert len({key_of(cell, place) for cell in cells}) == len(cells) == 120
+    assert {cell["method"] for cell in cells} == {*METHODS}
 
 
 @pytest.mark.slow
 def test_growth_alone(folder, tmp_path):
     options = {"tables": ["sonar"], "repeats": 1, "quick": True}
-    grids = rebuild(folder, tmp_path, **options, growth=True)
+    grids = rebuild(folder, tmp_path, **options, growth=True, jobs=2)
     assert [len(grid.rows) for grid in grids] == [4, 3, 4]
     assert {path.name for path in tmp_path.iterdir()} == {"cells-quick.jsonl", "cells-growth.csv", "tables-growth.md"}
     seen = []
@@ -404,18 +408,3 @@ def test_other_runs_and_tables_are_refused(folder, tmp_path):
     with pytest.raises(ValueError, match="seed 0 instead of 1"):
         rebuild(folder, tmp_path / "out", **options, seed=1)
     assert_other_rows_are_refused(rebuild, folder, tmp_path, "sonar", quick=True)
-
-
-@pytest.mark.slow
-def test_the_command(folder, tmp_path):
-    """A little of everything, in two processes."""
-    arguments = ["--data", folder, "--tables", "credit", "--quick", "--jobs", 2, "--out", tmp_path / "out"]
-    result = run("matryoshka", *arguments)
-    assert result.exit_code == 0, result.output
-    for words in ("M_2(T, rho)", "greedy matryoshka", "AdaBoost below boosting tree", "Softness, T", "first rise"):
-        assert words in result.stdout
-    assert f"written to {tmp_path / 'out'}" in result.stderr.replace("\n", "")
-    cells = [json.loads(line) for line in (tmp_path / "out" / "cells-quick.jsonl").read_text("utf-8").splitlines()[1:]]
-    place = {"table": "", "repeat": 0, **Setting("", 0).place}
-    assert len({key_of(cell, place) for cell in cells}) == len(cells) == 60
-    assert {cell["method"] for cell in cells} == {*METHODS}

@@ -259,19 +259,6 @@ def test_cells_of_other_seeds_grids_or_rows_are_refused(stand_ins, folder, tmp_p
     assert_other_rows_are_refused(rebuild, folder, tmp_path, "wine")
 
 
-def test_the_command(stand_ins, folder, tmp_path):
-    result = run("quadboost", "--data", folder, "--tables", "wine,zoo", "--repeats", 1, "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.output
-    for words in (
-        "Table 1: test error in percent",
-        "Average ranks over 2 table(s)",
-        "Linf - vanilla",
-        "L2 beats vanilla",
-    ):
-        assert words in result.stdout
-    assert f"written to {tmp_path / 'out'}" in result.stderr.replace("\n", "")
-
-
 def test_the_learners_themselves(folder, tmp_path):
     """A little of everything by the seven methods, in two processes."""
     result = run(
