@@ -505,11 +505,6 @@ def test_weights_are_taken_up_to_a_factor():
     assert exp(losses.ln_prior) == pytest.approx(5)
 
 
-def graded_losses(rng, n=80, T=7, error=0.3):
-    ease = rng.random((n, 1)) * 2 * error
-    return VoterLosses(np.where(rng.random((n, T)) < ease, -1, 1), None, rng.dirichlet(np.ones(T)))
-
-
 def phi(M, theta):
     return M / (2 * theta) + max(0.0, 1 - M / theta)
 
@@ -517,8 +512,7 @@ def phi(M, theta):
 @given(seeds, st.floats(0.01, 0.3))
 @settings(max_examples=15, deadline=None)
 def test_unlabelled_margins_are_the_least_over_theta(seed, delta):
-    rng = np.random.default_rng(seed)
-    losses, leads = graded_losses(rng), rng.random(30)
+    losses, leads = random_losses(seed, 80, 7, error=0.3), np.random.default_rng(seed).random(30)
     gibbs = first_order(losses, delta=delta / 2).value / 2
     values = []
     for theta in np.arange(1, 21) / 20:
@@ -550,8 +544,7 @@ def test_the_inequality_of_unlabelled_margins_holds_for_every_row(seed, theta, n
 @given(seeds)
 @settings(max_examples=examples(8, 25), deadline=None)
 def test_unlabelled_margins_are_above_the_error_and_below_first_order_for_sure_votes(seed):
-    rng = np.random.default_rng(seed)
-    losses = graded_losses(rng)
+    losses = random_losses(seed, 80, 7, error=0.3)
     W = losses.gibbs()
     assert unlabelled_margins(losses, np.abs(1 - 2 * W)).value >= np.mean(W >= 0.5)
     sure = np.ones(1000)
@@ -562,9 +555,8 @@ def test_unlabelled_margins_are_above_the_error_and_below_first_order_for_sure_v
 @pytest.mark.parametrize("seed", range(3))
 def test_unlabelled_margins_hold(seed):
     """1,000 samples of a known distribution, of 50 rows with labels and 50 without."""
-    rng = np.random.default_rng(seed)
-    least = np.where(rng.random((KINDS, 1)) < 0.15, -1, 1) * np.where(rng.random((KINDS, VOTERS)) < 0.2, -1, 1)
-    chance, rho, delta = (rng.dirichlet(np.ones(KINDS)), rng.dirichlet(np.full(VOTERS, 5.0)), 0.2)
+    rng, chance, least = population(seed)
+    rho, delta = rng.dirichlet(np.full(VOTERS, 5.0)), 0.2
     W = (1 - least @ rho) / 2
     M, error, gibbs = np.abs(1 - 2 * W), chance @ (W >= 0.5), chance @ W
     thetas = np.arange(1, 21) / 20
@@ -581,14 +573,13 @@ def test_unlabelled_margins_hold(seed):
 
 
 def test_more_unlabelled_rows_never_raise_the_bound():
-    rng = np.random.default_rng(0)
-    losses, leads = graded_losses(rng), rng.random(40)
+    losses, leads = random_losses(0), np.random.default_rng(0).random(40)
     values = [unlabelled_margins(losses, np.repeat(leads, times)).value for times in (1, 3, 10, 100)]
     assert (np.diff(values) < 0).all()
 
 
 def test_unlabelled_margins_reject_bad_leads():
-    losses = graded_losses(np.random.default_rng(0))
+    losses = random_losses(0)
     for leads in ([], [1.5], [-0.1, 0.5], [np.nan], [[0.5]]):
         with pytest.raises(ValueError, match=r"leads must be one number in \[0, 1\]"):
             unlabelled_margins(losses, leads)

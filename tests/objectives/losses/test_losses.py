@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.stats import _weighted_percentile
 
 from committee.objectives import losses
-from committee.objectives.losses import Logistic, Loss
 from committee.objectives.losses.base import SMALLEST_HESSIAN
 from committee.objectives.losses.regression import weighted_quantile
 from committee.vote.links.mean import MeanLink
@@ -293,11 +291,6 @@ def test_targets_outside_the_interval_are_refused(loss, y, message):
         loss.check_target(np.asarray(y))
 
 
-@of_all
-def test_targets_inside_the_interval_are_taken(case):
-    case.loss.check_target(case.targets(np.random.default_rng(0), 50))
-
-
 def test_intervals():
     assert [str(losses.Interval(0.0, 1.0, closed)) for closed in ("both", "low", "high", "neither")] == [
         "[0, 1]",
@@ -368,16 +361,6 @@ def test_class_numbers_of_any_integer_type(case):
         assert_array_equal(case.loss.gradient_hessian(y.astype(dtype), F), expected)
         assert_array_equal(case.loss.value(y.astype(dtype), F), case.loss.value(y, F))
         assert_array_equal(case.loss.best_constant(y.astype(dtype)), case.loss.best_constant(y))
-
-
-def test_inherited_constant_of_an_infinite_optimum():
-    @dataclass(frozen=True)
-    class Log(Logistic):
-        best_constant = Loss.best_constant
-
-    for value, sign in ((0, -1.0), (1, 1.0)):
-        best = Log().best_constant(np.full(4, value, dtype=np.uint16))[0]
-        assert 25.0 < sign * best < 100.0
 
 
 @pytest.mark.parametrize("case", OF_CLASSES, ids=lambda case: f"{case.loss}-{case.n_classes}")
@@ -461,10 +444,6 @@ PEERS: list[tuple[Case, Any]] = [
     (Case(losses.Logistic(), 4), peer.HalfMultinomialLoss(n_classes=4)),
     (Case(losses.Exponential(), 2), peer.ExponentialLoss()),
 ]
-# theirs of the others is one step, or has other ties; brute force is the judge of ours
-SAME_CONSTANT = [
-    pair for pair in PEERS if not isinstance(pair[0].loss, losses.Huber | losses.Quantile | losses.Absolute)
-]
 
 
 def named(part: object) -> str:
@@ -485,12 +464,3 @@ def test_same_as_scikit_learn(case, theirs, seed, scale, weighted):
     assert_allclose(gradient, g.T, rtol=1e-9, atol=1e-12)
     if not theirs.constant_hessian and not isinstance(case.loss, losses.Huber):
         assert_allclose(hessian, h.T, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize(("case", "theirs"), SAME_CONSTANT, ids=named)
-@given(seed=seeds)
-def test_same_constant_as_scikit_learn(case, theirs, seed):
-    rng = np.random.default_rng(seed)
-    y, w = case.targets(rng, 41), rng.integers(1, 4, 41).astype(np.float64)
-    y[: case.n_classes or 0] = np.arange(case.n_classes or 0)
-    assert_allclose(case.loss.best_constant(y, w), theirs.fit_intercept_only(y.astype(np.float64), w), rtol=1e-9)
