@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Softmax
 from committee.voters.growing import GrowthLimits, forest_from_grown, majority_class, tree_grower
 from committee.voters.protocol import Voters
-
-if TYPE_CHECKING:
-    from committee._core import Criterion, GrownTree
 
 MAX_STEP = 600.0
 """Largest logarithm of the ratio of the factors of wrong and right rows: exp(600) is still a float64."""
@@ -225,7 +222,7 @@ class TreeRun(AdaBoostRun):
         self.grower: _core.Grower | RecordedGrower = tree_grower(
             self.binned, self.rule.criterion or model.criterion, self.n_classes, GrowthLimits.of(model), self.threads
         )
-        self.trees: list[GrownTree] = []
+        self.trees: list[_core.GrownTree] = []
 
     def keep(self, record: FitRecord) -> None:
         self.grower = RecordedGrower(self.grower, self.binned, record)
@@ -315,7 +312,7 @@ class Rule(ABC):
     """Vote of a tree's leaves, weight of the tree and factors of the row weights, from its class weights per leaf."""
 
     link: Link = Softmax()
-    criterion: Criterion | None = None  # split criterion of the vote; None: the user's choice
+    criterion: _core.Criterion | None = None  # split criterion of the vote; None: the user's choice
     one_versus_rest = False
 
     def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
@@ -325,13 +322,13 @@ class Rule(ABC):
         self.numbers: NDArray[np.intp] = np.arange(n_classes)
 
     @abstractmethod
-    def round(self, tree: GrownTree) -> Round: ...
+    def round(self, tree: _core.GrownTree) -> Round: ...
 
 
 class Discrete(Rule):
     """SAMME (Zhu et al. 2009): a leaf votes for its heaviest class; with K = 2 it is AdaBoost."""
 
-    def round(self, tree: GrownTree) -> Round:
+    def round(self, tree: _core.GrownTree) -> Round:
         inner = tree.feature >= 0
         W = tree.sums * ~inner[:, None]
         label = majority_class(W)
@@ -356,13 +353,13 @@ class Confidence(Rule):
     """
 
     link: Link = Logistic(scale=2.0)
-    criterion: Criterion | None = "confidence"
+    criterion: _core.Criterion | None = "confidence"
 
     def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
         self.one_versus_rest: bool = n_classes > 2
         super().__init__(n_classes, count * (n_classes if self.one_versus_rest else 1), learning_rate)
 
-    def round(self, tree: GrownTree) -> Round:
+    def round(self, tree: _core.GrownTree) -> Round:
         W = shares(tree)
         no, yes = W[:, 0::2], W[:, 1::2]  # two classes: columns 0 and 1 are "no" and "yes" of the second class
         most = 0.5 * MAX_STEP / self.learning_rate
@@ -383,9 +380,9 @@ class Abstaining(Rule):
     eps = 1 / (2 n). Rows on which the stump abstains keep their weight, before all are normalised.
     """
 
-    criterion: Criterion | None = "abstaining"
+    criterion: _core.Criterion | None = "abstaining"
 
-    def round(self, tree: GrownTree) -> Round:
+    def round(self, tree: _core.GrownTree) -> Round:
         from committee.learners.trees.tree import best_abstention
 
         K, W, label = self.n_classes, shares(tree), best_abstention(tree)
@@ -404,7 +401,7 @@ class Abstaining(Rule):
 RULES: dict[str, type[Rule]] = {"discrete": Discrete, "confidence": Confidence, "abstaining": Abstaining}
 
 
-def shares(tree: GrownTree) -> F64:
+def shares(tree: _core.GrownTree) -> F64:
     """Return the share of each leaf and column of ``tree.sums`` in the total weight, 0 in inner nodes."""
     W: F64 = np.where((tree.feature < 0)[:, None], tree.sums, 0.0)
     W /= W.sum()

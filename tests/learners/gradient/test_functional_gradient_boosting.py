@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from committee import FunctionalGradientBoostingClassifier, FunctionalGradientBoostingRegressor, TreeRegressor, load
+from committee import FunctionalGradientBoostingClassifier, FunctionalGradientBoostingRegressor, load
 from committee.data.rows import scaled_weights
 from committee.learners.gradient.line_search import FLAT
 from committee.objectives.losses import Absolute, Exponential, Logistic, Poisson, Squared
@@ -125,20 +125,6 @@ def test_rounds_that_went_nowhere_leave_no_voter():
     assert len(lower) == 80 and committee.n_voters == lower.sum() < 80
     assert (committee.weights > 0.0).all()
     assert_allclose(0.5 * np.mean((y - model.predict(X)) ** 2), model.training_objectives_[-1], rtol=1e-9)
-
-
-def test_early_stopping_keeps_the_best_rounds():
-    X, y = numbers(3, 400)
-    X_val, y_val = numbers(3, 200, seed=5)
-    settings = {"base": TreeRegressor(max_depth=4), "learning_rate": 0.5, "random_state": 0}
-    model = FunctionalGradientBoostingClassifier(n_estimators=60, early_stopping=True, n_iter_no_change=4, **settings)
-    model.fit(X, y, X_val=X_val, y_val=y_val)
-    best = model.best_iteration_
-    assert model.committee_.n_voters == best < 60
-    assert model.validation_losses_.argmin() == best - 1 == len(model.validation_losses_) - 1
-    p = model.predict_proba(X_val)
-    assert_allclose(model.validation_losses_[-1], -np.log(p[np.arange(len(y_val)), y_val]).mean(), rtol=1e-9)
-    assert_array_equal(p, model.set_params(n_estimators=best, early_stopping=False).fit(X, y).predict_proba(X_val))
 
 
 @pytest.mark.parametrize("targets", ["classes", "numbers"])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
 
 from committee.data.number_types import F64
@@ -25,10 +25,6 @@ from committee.learners.pools.pool import Clones
 from committee.learners.trees.tree import TreeRegressor
 from committee.objectives.losses import Loss, LossChoice, classification_loss, regression_loss
 from committee.voters.estimators import RegressorRounds, RegressorVoters, predict_numbers
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
 
 LARGEST = 1e150  # upper limit of antigradients, as base learners square them
 

@@ -5,10 +5,11 @@ Scores are ``(n,)``, or ``(D, n)`` where each row has D > 1 of them.
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +21,11 @@ from committee.data.matrices import is_out_of_core
 from committee.data.number_types import F64, Mask
 from committee.data.offsets import Offsets, check_scores
 from committee.data.rows import Rows, TargetRows, rounded_scale
+from committee.data.target_statistics import NumberTarget, SeveralTargets, WeightedTarget
+from committee.files.journal import Checkpoint
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss, ValidationSet
+from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 from committee.learners.base.row_sampling import RowUnits
@@ -32,13 +36,6 @@ from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity, Log, Ordered
 from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds
-
-if TYPE_CHECKING:
-    import os
-
-    from committee.data.target_statistics import NumberTarget
-    from committee.files.journal import Checkpoint
-    from committee.learners.base.fit_tasks import FitTasks
 
 _MOST_LOG = 100.0  # largest difference of a log exposure from their median, as target statistics need finite numbers
 _LEAST_HESSIAN = 1e-6  # least hessian of Newton's responses, as a share of the largest
@@ -123,8 +120,6 @@ class Target:
         median, of one target with the weight exp((2 - p) offset), where the variance is a power p of the mean. Else
         they are Newton's responses -g / h, of weight h, at the best constant scores, or -g of several classes.
         """
-        from committee.data.target_statistics import NumberTarget, SeveralTargets, WeightedTarget
-
         assert self.offset is not None
         if isinstance(self.loss.link, (Identity, Ordered)):
             z = self.y.astype(np.float64) - self.offset

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Options
 
 from committee import _core
@@ -39,9 +40,6 @@ from committee.voters.growing import (
     majority_class,
     tree_grower,
 )
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
 
 
 @with_parameters
