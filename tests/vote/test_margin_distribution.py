@@ -127,18 +127,14 @@ def test_whole_weights_are_repeated_rows(case):
     assert once.rows.tolist() == np.flatnonzero(weight).tolist()
 
 
-def test_a_curve_ends_at_one_whatever_the_rounding():
-    weights = np.random.default_rng(0).random(1000)
-    theta, share = MarginDistribution(np.linspace(-1, 1, 1000), weights).curve()
-    assert share[-1] == 1.0 and (np.diff(share) >= 0).all() and (np.diff(theta) > 0).all()
-
-
-def test_a_curve_is_at_most_one_before_its_end_too():
+def test_a_curve_ends_at_one_and_is_at_most_one_before_whatever_the_rounding():
     """Weights whose sum is one, taken one after the other, may pass it before the last, small one."""
     m = np.linspace(-1.0, 1.0, 21)
     weights = [np.append(np.random.default_rng(seed).random(20), 1e-20) for seed in range(20)]
     assert any((np.cumsum(w / w.sum())[:-1] > 1.0).any() for w in weights)
-    assert all((MarginDistribution(m, w).curve()[1] <= 1.0).all() for w in weights)
+    for w in weights:
+        theta, share = MarginDistribution(m, w).curve()
+        assert share[-1] == 1.0 and (np.diff(share) >= 0).all() and (np.diff(theta) > 0).all()
 
 
 def test_margins_beyond_one_by_a_rounding_are_one():

@@ -107,6 +107,8 @@ def test_the_committee_votes_as_the_original(name, table):
     m = committee.margins(X, y)
     assert (np.abs(m) <= 1).all()
     assert (committee.predict(X) == y)[m > 0].all() and (committee.predict(X) != y)[m < 0].all()
+    with pytest.raises(ValueError, match=f"{X.shape[1] + 1} (features|columns)"):
+        committee.predict(np.column_stack([X, X[:, 0]]))
 
 
 @pytest.mark.parametrize("table", ["breast_cancer", "iris"])
@@ -328,14 +330,6 @@ def test_frames(name):
         committee.predict(frame[["b", "a", "c", "d"]])
     with pytest.raises(ValueError, match=r"columns|3 features"):
         committee.predict(frame[["a", "b", "c"]])
-
-
-@pytest.mark.parametrize("name", ["forest", "bagged logistic", "bagged on subsets", "boosted stumps", "soft vote"])
-def test_width_is_checked(name):
-    X, y = TABLES["iris"]
-    committee = Committee.from_estimator(clone(ENSEMBLES[name]).fit(X, y))
-    with pytest.raises(ValueError, match=r"5 (features|columns)"):
-        committee.predict(np.column_stack([X, X[:, 0]]))
 
 
 def test_sparse_members():
