@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from committee.data.dates import restore_times
 from committee.data.packages import require_package
 from committee.data.readers.cell_forms import convert_columns
-from committee.data.readers.cells import NUMBER_FORMATS, blanks_note, missing_marks_note, reject_infinity, strip_cells
+from committee.data.readers.cells import NUMBER_FORMATS, blanks_note, missing_marks_note, strip_cells
 from committee.data.readers.features import learned_features
 from committee.data.readers.file_format import FileFormat, KnownColumns
 from committee.data.readers.learned_columns import LearnedColumns
@@ -28,7 +28,6 @@ from committee.data.readers.tables import (
     case_notes,
     drop_unlabelled,
     polars_frame,
-    read_frame_with_notes,
     read_table_with_notes,
     reject_infinite_cells,
     split_target,
@@ -389,14 +388,10 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         finite: set[str] | None = None,
     ) -> ReadTable:
         require_package("polars", "reading a table")
+        source = X if isinstance(X, str | os.PathLike) else polars_frame(X)
         how: dict[str, Any] = {"categorical": categorical, "drop": drop, "form": form, "known": known}
-        if isinstance(X, str | os.PathLike):
-            read = read_table_with_notes(X, **how, rows_needed=rows_needed)
-            reject_infinite_cells(X, read.frame, form, finite)
-            return read
-        read = read_frame_with_notes(polars_frame(X), **how, rows_needed=rows_needed)
-        columns = (column for column in read.frame.get_columns() if finite is None or column.name in finite)
-        reject_infinity(columns, lambda row: f"row {row:,} of X")
+        read = read_table_with_notes(source, **how, rows_needed=rows_needed)
+        reject_infinite_cells(source, read.frame, form, finite)
         return read
 
     @property

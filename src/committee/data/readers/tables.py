@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.columns import Column, column_names, is_frame, open_frame, read_columns
 from committee.data.dates import restore_times
-from committee.data.packages import require_package
+from committee.data.readers.cell_forms import convert_columns, grouping_points_note
 from committee.data.readers.cells import (
     COMMA,
     NUMBER_FORMATS,
@@ -51,6 +51,13 @@ from committee.data.readers.formats import (
     written_header,
 )
 from committee.data.readers.sheets import read_sheet, with_whole_numbers
+from committee.data.readers.text_columns import (
+    convert_text_columns,
+    digit_codes_note,
+    read_typed_text,
+    replace_common_marks,
+    restore_digit_codes,
+)
 from committee.data.text import check_names, pluralize, suggest_names
 
 if TYPE_CHECKING:
@@ -69,7 +76,7 @@ class ReadTable:
 
 
 def read_table_with_notes(
-    path: FilePath,
+    source: FilePath | pl.DataFrame,
     *,
     categorical: Iterable[str] = (),
     drop: Iterable[str] = (),
@@ -77,31 +84,39 @@ def read_table_with_notes(
     known: KnownColumns = NO_KNOWN_COLUMNS,
     rows_needed: bool = True,
 ) -> ReadTable:
-    """Read a table of a file, with notes; dates stay text."""
-    require_package("polars", "reading a table")
-    wanted, dropped = _names(categorical), _names(drop)
-    file = table_file(path)
-    return _settled(
-        _read(file, frozenset([*wanted, *dropped]), form, known), file, wanted, dropped, form, known, rows_needed
-    )
+    """Read a table of a file or of text cells, with notes; dates stay text.
 
+    Columns of `categorical` become text, those of `drop` are left out.
+    """
+    import polars as pl
 
-def read_frame_with_notes(
-    frame: pl.DataFrame,
-    *,
-    categorical: Iterable[str] = (),
-    drop: Iterable[str] = (),
-    form: FileFormat = DEFAULT_FORMAT,
-    known: KnownColumns = NO_KNOWN_COLUMNS,
-    rows_needed: bool = True,
-) -> ReadTable:
-    from committee.data.readers.text_columns import read_typed_text
-
-    wanted, dropped = _names(categorical), _names(drop)
+    # a single text is refused by `check_names`
+    wanted, dropped = (names if isinstance(names, str) else tuple(names) for names in (categorical, drop))
     texts = frozenset([*wanted, *dropped]) | known.text | known.verbatim
-    found, formats = read_typed_text(frame, texts, form, known)
-    read = ReadTable(found, formats.forms, formats.notes)
-    return _settled(read, "X", wanted, dropped, form, known, rows_needed)
+    if isinstance(source, pl.DataFrame):
+        what: object = "X"
+        read = _of_typed(source, texts, form, known)
+    else:
+        what = file = table_file(source)
+        read = _read(file, texts, form, known)
+    frame = read.frame
+    if not frame.width or not (frame.height or not rows_needed):
+        remarks = "".join(f"; {note}" for note in read.notes)
+        raise ValueError(
+            f"{what} has {pluralize(frame.width, 'column')} and {pluralize(frame.height, 'row')}; both must be at least"
+            f" 1{remarks}"
+        )
+    as_text = {*check_names(wanted, frame.columns, "categorical"), *known.text}
+    dropped = check_names(dropped, frame.columns, "drop")
+    frame = replace_missing_marks(frame, form.missing, list(known.verbatim))
+    types = frame.schema
+    nested = [name for name in wanted if types[name].is_nested()]
+    if nested:
+        raise ValueError(f"categorical names {nested[0]!r}, which holds {types[nested[0]]}; drop the column")
+    is_text = (pl.String, pl.Categorical, pl.Enum)
+    casts = [name for name in types if name in as_text and types[name] not in is_text]
+    frame = frame.with_columns(pl.col(casts).cast(pl.String)).drop(dropped)
+    return replace(read, frame=frame)
 
 
 def polars_frame(X: Any) -> pl.DataFrame:
@@ -136,59 +151,22 @@ def _polars_column(column: Column) -> pl.Series:
     return texts.cast(pl.Categorical if order is None else pl.Enum(list(map(str, order))))
 
 
-def _names(given: Iterable[str]) -> tuple[str, ...]:
-    return cast("tuple[str, ...]", given) if isinstance(given, str) else tuple(given)  # refused by `check_names`
+def _of_typed(frame: pl.DataFrame, texts: frozenset[str], form: FileFormat, known: KnownColumns) -> ReadTable:
+    frame, found = read_typed_text(frame, texts, form, known)
+    return ReadTable(frame, found.forms, found.notes)
 
 
-def _settled(
-    read: ReadTable,
-    what: object,
-    wanted: tuple[str, ...],
-    drop: tuple[str, ...],
-    form: FileFormat,
-    known: KnownColumns,
-    rows_needed: bool,
-) -> ReadTable:
-    # the table, called `what` in errors, with the columns that the user wants as text and without those to drop
-    import polars as pl
-
-    frame = read.frame
-    if not frame.width or not (frame.height or not rows_needed):
-        remarks = "".join(f"; {note}" for note in read.notes)
-        raise ValueError(
-            f"{what} has {pluralize(frame.width, 'column')} and {pluralize(frame.height, 'row')}; both must be at least"
-            f" 1{remarks}"
-        )
-    texts = {*check_names(wanted, frame.columns, "categorical"), *known.text}
-    dropped = check_names(drop, frame.columns, "drop")
-    frame = replace_missing_marks(frame, form.missing, list(known.verbatim))
-    types = frame.schema
-    nested = [name for name in wanted if types[name].is_nested()]
-    if nested:
-        raise ValueError(f"categorical names {nested[0]!r}, which holds {types[nested[0]]}; drop the column")
-    casts = [name for name in types if name in texts and types[name] not in (pl.String, pl.Categorical, pl.Enum)]
-    frame = frame.with_columns(pl.col(casts).cast(pl.String)).drop(dropped)
-    return replace(read, frame=frame)
-
-
-def _read(file: TableFile, as_text: frozenset[str], form: FileFormat, known: KnownColumns) -> ReadTable:
+def _read(file: TableFile, texts: frozenset[str], form: FileFormat, known: KnownColumns) -> ReadTable:
     if form.sheet is not None and file.kind != "sheets":
         raise ValueError(f"a sheet is given for {file}, which is no spreadsheet; leave the sheet out")
-    texts = as_text | known.text | known.verbatim
     if file.kind not in ("sheets", "text"):
-        frame = read_typed(file)
-        from committee.data.readers.text_columns import read_typed_text
-
-        frame, found = read_typed_text(frame, texts, form, known)
-        return ReadTable(frame, found.forms, found.notes)
+        return _of_typed(read_typed(file), texts, form, known)
     read = (_read_sheet if file.kind == "sheets" else _read_text)(file, texts, form, known)
     frame, more = drop_nameless(file, read.frame)
     return replace(read, frame=frame, notes=(*read.notes, *more))
 
 
 def _read_sheet(file: TableFile, texts: frozenset[str], form: FileFormat, known: KnownColumns) -> ReadTable:
-    from committee.data.readers.text_columns import convert_text_columns, digit_codes_note, replace_common_marks
-
     frame, notes = read_sheet(file, form.sheet, but=texts)
     frame = replace_missing_marks(frame, form.missing, list(known.verbatim))
     frame, more = replace_common_marks(frame, known, texts)
@@ -201,14 +179,6 @@ def _read_sheet(file: TableFile, texts: frozenset[str], form: FileFormat, known:
 
 def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: KnownColumns) -> ReadTable:
     import polars as pl
-
-    from committee.data.readers.cell_forms import convert_columns, grouping_points_note
-    from committee.data.readers.text_columns import (
-        convert_text_columns,
-        digit_codes_note,
-        replace_common_marks,
-        restore_digit_codes,
-    )
 
     text = SeparatedText.of(file, form)
     names = written_header(text)
@@ -240,12 +210,14 @@ def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: 
 
 
 def reject_infinite_cells(
-    path: FilePath, frame: pl.DataFrame, form: FileFormat, names: Container[str] | None = None
+    source: FilePath | pl.DataFrame, frame: pl.DataFrame, form: FileFormat, names: Container[str] | None = None
 ) -> None:
     """Raise for infinity in a table as it was read, with line and column; `names`: columns that are checked."""
 
     def place(row: int) -> str:
-        file = table_file(path)
+        if not isinstance(source, str | os.PathLike):
+            return f"row {row:,} of X"
+        file = table_file(source)
         if file.kind != "text":
             return f"row {row:,} of {file}"
         return f"line {SeparatedText.of(file, form).line_of_row(row, frame.width):,} of {file}"
