@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from committee.cli.options import TrainingOptions
 from committee.cli.row_columns import (
     NO_COLUMNS,
@@ -20,13 +23,15 @@ from committee.cli.row_columns import (
     take_row_columns,
 )
 from committee.cli.terminal import print_notes
+from committee.data.labels import MOST_NUMERIC_CLASSES, all_integers, refuse_identifier
+from committee.data.number_types import F64
+from committee.data.readers.features import nearly_numeric_columns
 from committee.data.readers.table_reader import TableReader
+from committee.data.text import pluralize
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
 
-    from committee.data.number_types import F64
     from committee.data.out_of_core.scan import FileStamps
 
 
@@ -56,8 +61,6 @@ class TrainingTable:
     @property
     def offset(self) -> dict[str, Any]:
         """Argument ``offset`` of fits and predictions: the logarithm of the exposure, if there is one."""
-        import numpy as np
-
         return {} if self.exposure is None else {"offset": np.log(self.exposure)}
 
     def as_rates(self, learner: Any) -> TrainingTable:
@@ -132,15 +135,9 @@ def whole_table(
 
 def check_text_target(target: str, y: NDArray[Any]) -> None:
     """Refuse a target that is text because a few of its cells are not numbers."""
-    import numpy as np
-
-    from committee.data.labels import MOST_NUMERIC_CLASSES
-
     if len(np.unique(y)) <= MOST_NUMERIC_CLASSES:
         return
     import polars as pl
-
-    from committee.data.readers.features import nearly_numeric_columns
 
     for nearly in nearly_numeric_columns(pl.DataFrame({target: y})):
         raise ValueError(f"target {nearly.name!r} is text, as {nearly.words}; drop these rows, or add --task classes")
@@ -148,10 +145,6 @@ def check_text_target(target: str, y: NDArray[Any]) -> None:
 
 def check_classes(target: str, y: NDArray[Any]) -> None:
     """Refuse numbers with decimals, and identifiers of the rows, as classes."""
-    import numpy as np
-
-    from committee.data.labels import all_integers, refuse_identifier
-
     if y.dtype.kind == "f" and not all_integers(y):
         first = float(y[y != np.floor(y)][0])
         raise ValueError(
@@ -163,11 +156,6 @@ def check_classes(target: str, y: NDArray[Any]) -> None:
 
 def describe_target(target: str, y: NDArray[Any], numbers: bool) -> str:
     """Describe the target, and name the option that changes the task if both tasks are possible."""
-    import numpy as np
-
-    from committee.data.labels import all_integers
-    from committee.data.text import pluralize
-
     values = np.unique(y).tolist()
     either = y.dtype.kind in "iuf" and all_integers(y) and len(values) > 2
     if numbers:
