@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,9 @@ from committee.data.columns import is_frame, open_frame, take_named
 from committee.data.labels import MOST_NUMERIC_CLASSES, Task, infer_task
 from committee.data.number_types import F64
 from committee.data.rows import checked_weights
+from committee.data.table_schema import TableSchema
 from committee.data.text import check_names, pluralize, quoted
 from committee.report.folds import Folds, Rows, date_columns, shuffled_note
-
-if TYPE_CHECKING:
-    from committee.data.table_schema import TableSchema
-
 
 # --- targets ---------------------------------------------------------------------------------------------
 
@@ -147,8 +144,6 @@ class Table:
         return rows_of(self.frame, rows)
 
     def encoded(self) -> tuple[TableSchema, NDArray[np.float64]]:
-        from committee.data.table_schema import TableSchema
-
         schema = TableSchema.learn(self.frame)
         return schema, schema.encode(self.frame)
 

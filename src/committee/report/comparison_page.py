@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from committee.data.text import merge_alike
+from committee.report.comparison import Comparison, ModelResult
 from committee.report.comparison_tables import (
     cost_grid,
     difference_grid,
@@ -30,9 +31,7 @@ from committee.report.page import Picture, Section, Terms, render_page
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from committee.report.comparison import Comparison, ModelResult
-
-Panel: TypeAlias = "tuple[ModelResult, Chart, str, tuple[str, ...]]"
+Panel: TypeAlias = tuple[ModelResult, Chart, str, tuple[str, ...]]
 """A model, its chart, the description of the chart in words, and the cells of the model in the table below."""
 
 MOST_FOLDS = 20

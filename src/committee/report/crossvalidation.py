@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.parallel import completed_results, member_executor
+from committee.data.table_schema import TableSchema
 from committee.report.compared_rows import Numbers, Table
 from committee.report.folds import Split
 from committee.report.metrics import FittedFold, Reliability, metrics_of
@@ -194,8 +195,6 @@ def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> Fol
 
 
 def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int) -> FittedFold:
-    from committee.data.table_schema import TableSchema
-
     labels, weights, (train, test) = table.labels, table.weights, split
     X_train, X_test = table.rows(train), table.rows(test)
     # learners of this library take the labels as they are; all others get codes, which every library accepts

@@ -1,7 +1,7 @@
 """Command that rebuilds the lecture notes on composition of classifiers."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from committee.papers.shared.options import (
     DataOrOpenML,
@@ -14,9 +14,7 @@ from committee.papers.shared.options import (
     check_at_least_one,
     in_order,
 )
-
-if TYPE_CHECKING:
-    from committee.report.grid import Grid
+from committee.report.grid import Grid
 
 PARTS = ("margins", "boosting", "leaves", "forest")
 
@@ -31,7 +29,7 @@ def rebuild(
     seed: Annotated[int, "Seed of folds, simulations and models."] = 0,
     jobs: Jobs = 1,
     progress: Progress | None = None,
-) -> "list[Grid]":
+) -> list[Grid]:
     """Lecture notes on composition of classifiers: margins and the voting bound, gradient boosting, forests.
 
     Files: tables as CSV and Markdown, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,

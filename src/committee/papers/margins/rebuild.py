@@ -1,11 +1,9 @@
 """Command that rebuilds Martinez and Gray's experiments on margins: Tables 2 to 11 and Figures 1 to 6."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Small, check_at_least_one, in_order
-
-if TYPE_CHECKING:
-    from committee.report.grid import Grid
+from committee.report.grid import Grid
 
 MOST_DEPTH = 30  # more levels than any of the tables can fill
 
@@ -25,7 +23,7 @@ def rebuild(
     seed: Annotated[int, "Seed of splits and forests."] = 0,
     jobs: Jobs = 1,
     progress: Progress | None = None,
-) -> "list[Grid]":
+) -> list[Grid]:
     """Ensembles and their margins (Martinez and Gray): Tables 2 to 11, Figures 1 to 6, beside the document's numbers.
 
     Files: CSV, the tables of the page as Markdown, pictures of the chosen tables, and the journal ``cells.jsonl``

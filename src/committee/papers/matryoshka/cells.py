@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import log2
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,7 @@ from committee.files.journal import Cell
 from committee.papers.shared.cells import timed
 from committee.papers.shared.pages import packed
 from committee.papers.shared.tables import Fold, Folder, NamedTable, read_from_folder
-
-if TYPE_CHECKING:
-    from committee.voters.vote_graph import VoteGraph
-
+from committee.voters.vote_graph import VoteGraph
 
 ADABOOST, TREE, BINARY, GREEDY = "AdaBoost", "boosting tree", "2-matryoshka", "greedy matryoshka"
 REFERENCE = "hard AdaBoost"

@@ -1,11 +1,9 @@
 """Command that rebuilds the figures of Grossmann's theory of boosting trees and matryoshki, and tests it."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Quick, Small, check_at_least_one, in_order
-
-if TYPE_CHECKING:
-    from committee.report.grid import Grid
+from committee.report.grid import Grid
 
 
 def rebuild(
@@ -20,7 +18,7 @@ def rebuild(
     seed: Annotated[int, "Seed of splits and draws."] = 0,
     jobs: Jobs = 1,
     progress: Progress | None = None,
-) -> "list[Grid]":
+) -> list[Grid]:
     """Boosting trees and matryoshki (Grossmann): Figures 2 and 3, and experiments that test the theory.
 
     Files: CSV, the tables of the page as Markdown, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,

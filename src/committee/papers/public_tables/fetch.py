@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from committee.papers.shared.options import Names, Progress, in_order
+from committee.report.grid import Grid
 
 if TYPE_CHECKING:
     from committee.papers.public_tables.public_table import Opener, PublicTable
-    from committee.report.grid import Grid
 
 
 def fetch(
@@ -18,7 +18,7 @@ def fetch(
     out: Annotated[Path, "Folder for the tables, which other commands read by --data."] = Path("papers-tables"),
     progress: Progress | None = None,
     opener: "Opener | None" = None,
-) -> "list[Grid]":
+) -> list[Grid]:
     """Fetch the public tables of all papers, check them, and make the folder that --data reads.
 
     Every source file is checked by its known size and sha256, and every finished table by its known sha256.

@@ -1,11 +1,9 @@
 """Command that rebuilds Tables 1 and 2 of "Efficient learning of ensembles with QuadBoost"."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Quick, Small, check_at_least_one, in_order
-
-if TYPE_CHECKING:
-    from committee.report.grid import Grid
+from committee.report.grid import Grid
 
 SMALL_TABLE = "wine"  # bundled, run with `small`
 QUICK_TABLES = ("zoo", "wine", "glass")  # run with `quick` where no table is named: the smallest ones
@@ -25,7 +23,7 @@ def rebuild(
     seed: Annotated[int, "Seed of splits and folds."] = 0,
     jobs: Jobs = 1,
     progress: Progress | None = None,
-) -> "list[Grid]":
+) -> list[Grid]:
     """QuadBoost (Fortier-Dubois et al.): Tables 1 and 2, all six methods, beside the document's numbers.
 
     Files: CSV, the tables of the page as Markdown, a picture, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,

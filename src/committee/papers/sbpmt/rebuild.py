@@ -12,12 +12,12 @@ from committee.papers.shared.options import (
     check_at_least_one,
     in_order,
 )
+from committee.report.grid import Grid
 
 if TYPE_CHECKING:
     from committee.files.journal import Cell
     from committee.papers.sbpmt.simulation import Growth, Simulation
     from committee.papers.shared.cells import Key, Task
-    from committee.report.grid import Grid
 
 STUDIES = ("consistency", "numeric")  # experiments on growing tables, and on numeric columns
 
@@ -38,7 +38,7 @@ def rebuild(
     progress: Progress | None = None,
     simulation: "Simulation | None" = None,
     growth: "Growth | None" = None,
-) -> "list[Grid]":
+) -> list[Grid]:
     """SBPMT (Qin and Huang): Table 2 with Figures 3 and 4, or Figure 2, beside the paper's numbers.
 
     Files: the tables as Markdown (``tables-<what>.md``); ``table2-<settings>.csv`` with ``figure3-<settings>.png`` and
@@ -60,7 +60,7 @@ def rebuild(
         path = out / f"cells-{'small-' if small else ''}{name}.jsonl"
         return finished_cells(path, described, tasks, jobs=jobs, progress=progress)
 
-    def written(grids: "list[Grid]", name: str) -> "list[Grid]":
+    def written(grids: list[Grid], name: str) -> list[Grid]:
         write_page(grids, out / f"tables-{name}.md")
         return grids
 

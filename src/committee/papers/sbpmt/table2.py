@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from committee.files.journal import Cell
+from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.papers.shared.cells import Key, Task, timed
 from committee.papers.shared.pages import grid_of
 from committee.papers.shared.tables import (
@@ -25,9 +26,6 @@ from committee.papers.shared.tables import (
 from committee.report.compared_rows import Table
 from committee.report.folds import Split, stratified_folds
 from committee.report.grid import BLANK, Grid
-
-if TYPE_CHECKING:
-    from committee.learners.bagging.sbpmt import SBPMTClassifier
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {
@@ -139,8 +137,6 @@ def folds_of(table: Table, repeats: int, seed: int) -> Iterator[tuple[dict[str, 
 
 
 def classifier(settings: str, seed: int | None) -> SBPMTClassifier:
-    from committee.learners.bagging.sbpmt import SBPMTClassifier
-
     return SBPMTClassifier(**SETTINGS[settings], random_state=seed)
 
 

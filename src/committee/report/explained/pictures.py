@@ -27,12 +27,11 @@ from committee.report.metrics import Reliability
 from committee.report.page import Part, Picture, Section
 from committee.report.prediction_sets import CoveredRows
 from committee.report.row_explanation import RowExplanation
+from committee.vote.margin_distribution import MarginDistribution
 from committee.vote.weighted_votes import lead
 
 if TYPE_CHECKING:
     from markupsafe import Markup
-
-    from committee.vote.margin_distribution import MarginDistribution
 
 SHARE = Scale(0.0, 1.0, percent=True)
 
