@@ -9,12 +9,10 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.data.column_parameters import refuse_ambiguous
 from committee.data.matrices import SparseMatrix
-from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.data.user_warnings import warn_user
@@ -35,7 +33,7 @@ from committee.learners.base.row_sampling import RowUnits
 from committee.learners.base.warm_start import WarmStart
 from committee.learners.gradient import constraints
 from committee.learners.gradient.gradient_fit import GradientFit
-from committee.learners.gradient.leaf_values import LeafPenalty, LineFit
+from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.refit import LeafRefitting
 from committee.learners.gradient.rounds import GradientRun, binned_loss
 from committee.learners.gradient.target import (
@@ -44,7 +42,6 @@ from committee.learners.gradient.target import (
     OffsetRegressor,
     PartedRows,
     Target,
-    refits,
 )
 from committee.learners.gradient.trials import (
     CLASSES,
@@ -65,8 +62,6 @@ from committee.objectives.losses import (
     classification_loss,
     regression_loss,
 )
-from committee.vote.committee import Committee, RegressionCommittee
-from committee.voters.linear_leaves import LinearLeaves
 
 LEAF_L2 = "Penalty of the leaf weights: half of this times w_j^2; the same of the slopes of lines."
 OF_THE_TREE = "They are among those of `max_features_tree`."
@@ -297,46 +292,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
         n_rounds: int = self.committee_.n_voters
         return n_rounds
 
-    def _earlier_intercept(
-        self, earlier: Committee | RegressionCommittee, loss: Loss, n_scores: int, *, lines: bool
-    ) -> F64:
-        kinds = ("constant", "linear")
-        leaves = kinds[isinstance(earlier.voters, LinearLeaves)], kinds[lines]
-        scores = (earlier.voters.n_outputs, n_scores)
-        self._check_earlier(earlier, link=(earlier.link, loss.link), leaves=leaves, **{"number of scores": scores})
-        assert earlier.intercept is not None
-        return earlier.intercept
-
-    def _line_fit(self, rows: Rows | TargetRows, loss: Loss, monotone: bool) -> LineFit | None:
-        hindrances = (
-            ("line_search=True", self.line_search),
-            ("max_delta_step", self.max_delta_step is not None),
-            ("monotonic_constraints", monotone),
-            (f"loss={self.loss!r}, whose leaves are medians or quantiles", refits(loss)),
-            ("sparse rows", isinstance(rows.X, SparseMatrix)),
-        )
-        hindrance = next((name for name, is_there in hindrances if is_there), None)
-        if self.leaf == "linear" and hindrance is not None:
-            raise ValueError(f"leaf='linear' does not go with {hindrance}; set leaf='constant', or change that.")
-        if self.leaf == "constant" or hindrance is not None or (self.leaf == "auto" and self._n_classes is not None):
-            return None
-        return LineFit((self.table_.n_categories == 0).astype(np.uint8), self.leaf_l2)
-
     @property
     def _penalty(self) -> LeafPenalty:
         return LeafPenalty(self.leaf_l0, self.leaf_l1, self.leaf_l2, per_leaf=self.l0_counts == "leaves")
-
-    def _directions(self, n_scores: int) -> NDArray[np.int8] | None:
-        if self.monotonic_constraints is None:
-            return None
-        classes = None if self._n_classes is None else self.classes_
-        monotone = constraints.directions_of_scores(self.monotonic_constraints, self.table_, n_scores, classes)
-        if monotone is not None and n_scores > 1 and self._shared_tree:
-            raise ValueError(
-                f"monotonic_constraints needs a tree for each score, but the {n_scores} of a row share theirs; set "
-                f"tree='{'per_target' if classes is None else 'per_class'}', or monotonic_constraints=None."
-            )
-        return monotone
 
     # --- held-out rows ----------------------------------------------------------------------------------------------
 

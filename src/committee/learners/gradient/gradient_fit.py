@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.column_parameters import check_draws, feature_weights
+from committee.data.matrices import SparseMatrix
+from committee.data.number_types import F64
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.gradient import constraints
+from committee.learners.gradient.leaf_values import LineFit
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory, ScoredRows
 from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
-from committee.learners.gradient.target import PartedRows, Target, scores_after
+from committee.learners.gradient.target import PartedRows, Target, refits, scores_after
 from committee.learners.gradient.trials import (
     FEWEST_ROUNDS,
     MOST_ROUNDS,
@@ -31,6 +34,7 @@ from committee.learners.gradient.trials import (
 )
 from committee.objectives.losses import Derivatives
 from committee.objectives.losses.base import PlainGradient
+from committee.voters.linear_leaves import LinearLeaves
 
 EXTRA_TREES, EXACT_FROM = 2 / 3, 50_000
 """Share of the trees with random thresholds by "auto", and the rows from which it is 0; lines for numbers have 1."""
@@ -66,10 +70,10 @@ class GradientFit:
         self.loss = self.given if learner.newton else PlainGradient(self.given)
         self.target = Target.of(self.loss, rows)
         self.n_scores = self.target.n_scores(learner._n_classes)
-        self.monotone = learner._directions(self.n_scores)
+        self.monotone = self._directions()
         if rows.is_remote:
             check_on_shards(self.loss, learner)
-        self.line_fit = learner._line_fit(rows, self.loss, self.monotone is not None)
+        self.line_fit = self._lines()
         if self.line_fit is not None:
             rows.need_cells()
         self.extra_trees = self._drawn_thresholds()
@@ -80,6 +84,44 @@ class GradientFit:
         if learner.feature_weights is not None:
             self.weights = feature_weights(learner.feature_weights, learner.table_)
             check_draws(self.weights, self.of_tree, self.settings.max_features)
+
+    def _directions(self) -> NDArray[np.int8] | None:
+        learner, n_scores = self.learner, self.n_scores
+        if learner.monotonic_constraints is None:
+            return None
+        classes = None if learner._n_classes is None else learner.classes_
+        given = learner.monotonic_constraints, learner.table_, n_scores, classes
+        if (monotone := constraints.directions_of_scores(*given)) is not None and n_scores > 1 and learner._shared_tree:
+            raise ValueError(
+                f"monotonic_constraints needs a tree for each score, but the {n_scores} of a row share theirs; set "
+                f"tree='{'per_target' if classes is None else 'per_class'}', or monotonic_constraints=None."
+            )
+        return monotone
+
+    def _lines(self) -> LineFit | None:
+        learner = self.learner
+        hindrances = (
+            ("line_search=True", learner.line_search),
+            ("max_delta_step", learner.max_delta_step is not None),
+            ("monotonic_constraints", self.monotone is not None),
+            (f"loss={learner.loss!r}, whose leaves are medians or quantiles", refits(self.loss)),
+            ("sparse rows", isinstance(self.rows.X, SparseMatrix)),
+        )
+        hindrance = next((name for name, is_there in hindrances if is_there), None)
+        if learner.leaf == "linear" and hindrance is not None:
+            raise ValueError(f"leaf='linear' does not go with {hindrance}; set leaf='constant', or change that.")
+        unwanted = learner.leaf == "constant" or (learner.leaf == "auto" and learner._n_classes is not None)
+        if unwanted or hindrance is not None:
+            return None
+        return LineFit((learner.table_.n_categories == 0).astype(np.uint8), learner.leaf_l2)
+
+    def _earlier_intercept(self) -> F64:
+        earlier, kinds = self.earlier, ("constant", "linear")
+        leaves = kinds[isinstance(earlier.voters, LinearLeaves)], kinds[self.line_fit is not None]
+        scores = {"number of scores": (earlier.voters.n_outputs, self.n_scores)}
+        self.learner._check_earlier(earlier, link=(earlier.link, self.loss.link), leaves=leaves, **scores)
+        intercept: F64 = earlier.intercept
+        return intercept
 
     def _drawn_thresholds(self) -> float:
         share: float | str = self.learner.extra_trees
@@ -147,8 +189,7 @@ class GradientFit:
             trained = whole if parted is None else parted.training_target(self.loss)
             intercept = trained.best_constant(self.n_scores)
         else:
-            lines = self.line_fit is not None
-            intercept = learner._earlier_intercept(self.earlier, self.loss, self.n_scores, lines=lines)
+            intercept = self._earlier_intercept()
         training = None if parted is None else ~parted.held
         units = None if training is None and settings.subsample == 1.0 else self.units
         draws = Draws(
