@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import is_classifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
 import committee
@@ -257,24 +258,18 @@ def test_what_is_no_estimator_is_refused(export: Any, model: Any) -> None:
         export(model)
 
 
-@pytest.mark.parametrize("kind", [DecisionTreeClassifier, ExtraTreeClassifier])
+@pytest.mark.parametrize(
+    "kind", [DecisionTreeClassifier, ExtraTreeClassifier, DecisionTreeRegressor, ExtraTreeRegressor]
+)
 def test_a_tree_alone_is_a_committee(kind: Any) -> None:
-    tree = kind(max_depth=4, random_state=0).fit(X, LABEL)
+    of_classes = is_classifier(kind())
+    tree = kind(max_depth=4, random_state=0).fit(X, LABEL if of_classes else X[:, 1])
     ours = as_committee(tree, "ONNX")
-    assert isinstance(ours, Committee) and ours.n_voters == 1
-    assert_array_equal(ours.predict_proba(X), tree.predict_proba(X))
-    assert_array_equal(ours.predict(X), tree.predict(X))
-    again = committee.as_sklearn(tree)
-    assert_array_equal(again.predict_proba(X), tree.predict_proba(X))
-
-
-@pytest.mark.parametrize("kind", [DecisionTreeRegressor, ExtraTreeRegressor])
-def test_a_tree_of_numbers_alone(kind: Any) -> None:
-    tree = kind(max_depth=4, random_state=0).fit(X, X[:, 1])
-    ours = as_committee(tree, "ONNX")
-    assert isinstance(ours, RegressionCommittee)
-    assert_array_equal(ours.predict(X), tree.predict(X))
-    assert_array_equal(committee.as_sklearn(tree).predict(X), tree.predict(X))
+    assert isinstance(ours, Committee if of_classes else RegressionCommittee) and ours.n_voters == 1
+    for model in (ours, committee.as_sklearn(tree)):
+        assert_array_equal(model.predict(X), tree.predict(X))
+        if of_classes:
+            assert_array_equal(model.predict_proba(X), tree.predict_proba(X))
 
 
 def test_boosters_without_a_class_of_scikit_learn() -> None:

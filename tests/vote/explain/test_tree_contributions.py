@@ -102,26 +102,6 @@ def test_over_the_training_rows_the_mean_is_the_expected_score():
     assert_allclose(shares[0, -1], model.decision_function(X2).mean(), rtol=1e-9)
 
 
-def test_other_voters_are_refused():
-    model = SubaggingClassifier(GaussianNB(), n_estimators=3, random_state=0).fit(X3, Y3)
-    with pytest.raises(TypeError, match="native trees; these are EstimatorVoters"):
-        tree_contributions(model, X3)
-
-
-def test_trees_without_a_record_are_refused():
-    rng = np.random.default_rng(0)
-    forest = traverse.random_forest(rng, n_outputs=1, n_classes=2)
-    empty = replace(forest, weight=np.zeros(len(forest.weight)))
-    with pytest.raises(ValueError, match="hold no record of their training rows"):
-        tree_contributions(Committee(empty, np.ones(4), [0, 1], Logistic()), traverse.random_rows(rng, 3))
-
-
-def test_another_width_is_refused():
-    model = AdaBoostClassifier(n_estimators=2).fit(X3, Y3)
-    with pytest.raises(ValueError, match="3 features"):
-        tree_contributions(model, X3[:, :3])
-
-
 def forest_of(n_classes, calibrate=None, **params):
     X, y = numbers(n_classes)
     return RandomForestClassifier(7, calibrate=calibrate, random_state=0, **params).fit(X[:, :4], y), X[:, :4]
@@ -357,6 +337,15 @@ def test_what_is_refused_is_said():
     with pytest.raises(ValueError, match=r"tree \d has \d+ leaves, and interactions are of trees of at most 64"):
         deep.interactions(X)
     assert deep.interventional_contributions(X[:5], X[:20]).shape == (5, 4, 2)
+    empty = traverse.random_forest(rng, n_outputs=1, n_classes=2)
+    empty = replace(empty, weight=np.zeros(len(empty.weight)))
+    with pytest.raises(ValueError, match="hold no record of their training rows"):
+        tree_contributions(Committee(empty, np.ones(4), [0, 1], Logistic()), traverse.random_rows(rng, 3))
+    with pytest.raises(ValueError, match="29 features"):
+        tree_contributions(boosted, X2[:, 1:])
+    others = SubaggingClassifier(GaussianNB(), n_estimators=3, random_state=0).fit(X3, Y3)
+    with pytest.raises(TypeError, match="native trees; these are EstimatorVoters"):
+        tree_contributions(others, X3)
     lines = QuadBoostClassifier(n_estimators=5).fit(X2, Y2)
     blend = CommitteeClassifier("fast", cv=2, random_state=0).fit(X3, Y3)
     for call in (blend.interactions, lambda X: blend.interventional_contributions(X, X)):
