@@ -36,6 +36,7 @@ from committee.learners.gradient.gradient_fit import GradientFit
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.refit import LeafRefitting
 from committee.learners.gradient.rounds import GradientRun, binned_loss
+from committee.learners.gradient.screening import LEAST_SCREENED
 from committee.learners.gradient.target import (
     LossBoosting,
     OffsetClassifier,
@@ -164,7 +165,14 @@ class GradientBoosting(WarmStart, LeafRefitting):
     max_features: int | float | str | None = shared.max_features(
         "auto", f"{OF_THE_TREE} {AUTO_DRAWS} {FEATURES_OF_NODE}.", auto=True
     )
-    max_features_tree: int | float | str | None = shared.max_features(of="round")
+    max_features_tree: int | float | str | None = shared.max_features(
+        "auto",
+        f""""auto": all; where there are more of them than half the rows, and than {LEAST_SCREENED:,}, as many whose
+        best split of all training rows gains most, the same in all rounds (not with `feature_weights`, sparse rows,
+        or rows on workers).""",
+        of="round",
+        auto=True,
+    )
     feature_weights: Any = shared.feature_weights()
     extra_trees: bool | float | Literal["auto"] = parameter(
         "auto",

@@ -18,6 +18,7 @@ from committee.learners.gradient import constraints
 from committee.learners.gradient.leaf_values import LineFit
 from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory, ScoredRows
+from committee.learners.gradient.screening import n_screened, screened_columns
 from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
 from committee.learners.gradient.target import PartedRows, Target, refits, scores_after
 from committee.learners.gradient.trials import (
@@ -79,7 +80,9 @@ class GradientFit:
         self.extra_trees = self._drawn_thresholds()
         self.binned = rows.binned(learner.table_, learner.max_bins, self.n_threads)
         self.units = None if self.parted is None else self.parted.units
-        self.of_tree, self.settings = RoundSettings.of(learner, rows, self.earlier)
+        self.n_screened = n_screened(learner, rows)
+        self.of_tree, self.settings = RoundSettings.of(learner, rows, self.earlier, self.n_screened)
+        self._screened: dict[PartedRows | None, NDArray[np.int32]] = {}
         self.weights: NDArray[np.uint32] | None = None
         if learner.feature_weights is not None:
             self.weights = feature_weights(learner.feature_weights, learner.table_)
@@ -180,6 +183,17 @@ class GradientFit:
         hindered = learner.line_search or self.parted or self.earlier or isinstance(self.given, Derivatives)
         return learner.learning_rate == "auto" and not hindered
 
+    def _columns(self, most: int, parted: PartedRows | None, intercept: F64) -> NDArray[np.int32]:
+        # by the training rows alone, as held-out rows would choose columns that suit them; once for all trials
+        if parted not in self._screened:
+            target, learner = self.target if parted is None else parted.weighted_target(self.loss), self.learner
+            F = target.first_scores(intercept)
+            gradient, hessian = np.empty_like(F), np.empty_like(F)
+            target.write_gradients(F, target.w, gradient, hessian, self.n_threads)
+            sums = gradient, hessian, target.w, most, learner.min_samples_leaf, learner.leaf_l2
+            self._screened[parted] = screened_columns(self.binned, *sums)
+        return self._screened[parted]
+
     def run(self, parted: PartedRows | None, rate: float, settings: RoundSettings) -> GradientRun:
         learner, rows, whole, binned, threads = self.learner, self.rows, self.target, self.binned, self.n_threads
         if self.units is None and settings.subsample < 1.0:
@@ -198,6 +212,7 @@ class GradientFit:
             units=units,
             training=training,
             feature_weights=self.weights,
+            columns=None if self.n_screened is None else self._columns(self.n_screened, parted, intercept),
             thresholds=self.extra_trees > 0.0,
         )
         target, search = whole, None

@@ -52,12 +52,17 @@ class Draws:
     units: RowUnits | None  # rows as they are drawn; None where every round has all of them
     training: Mask | None = None  # units of the training rows; None: all
     feature_weights: NDArray[np.uint32] | None = None  # of columns that are drawn; None: all alike
+    columns: I32 | None = None  # of all rounds, without draws; None: all or drawn ones
     thresholds: bool = False  # the grower draws thresholds in all trees or a share of them
 
     @property
     def any(self) -> bool:
         """Whether two rounds at the same scores may differ in their rows, columns or thresholds."""
-        return self.by_node or self.thresholds or self.subsample < 1.0 or self.features_of_tree < self.n_features
+        return self.by_node or self.thresholds or self.subsample < 1.0 or self._draws_columns
+
+    @property
+    def _draws_columns(self) -> bool:
+        return self.columns is None and self.features_of_tree < self.n_features
 
     def rows_of_round(self, t: int) -> tuple[I32 | None, F64 | None]:
         """Return the sorted rows of round t and the weights ``(n,)``; `None` for all rows or unchanged weights."""
@@ -70,8 +75,8 @@ class Draws:
 
     def features_of_round(self, t: int) -> I32 | None:
         """Return the sorted columns of round t, or `None` if all columns are used."""
-        if self.features_of_tree == self.n_features:
-            return None
+        if not self._draws_columns:
+            return self.columns
         random, size, shares = np.random.default_rng((self.seed, t)), self.features_of_tree, None
         if (weights := self.feature_weights) is not None:
             size, shares = min(size, int(np.count_nonzero(weights))), weights / weights.sum(dtype=np.float64)
@@ -149,8 +154,8 @@ class RowsInMemory(ScoredRows):
     def rounds(self, draws: Draws, step: float) -> _core.BoostingRounds | None:
         target, units, lines = self.target, draws.units, self.line_fit
         weighted = target.w is not None or (units is not None and units.weight is not None)
-        drawn_columns = draws.features_of_tree < draws.n_features
-        if isinstance(self.grower, RecordedGradientGrower) or weighted or drawn_columns or target.scale is not None:
+        some_columns = draws.features_of_tree < draws.n_features
+        if isinstance(self.grower, RecordedGradientGrower) or weighted or some_columns or target.scale is not None:
             return None
         if not has_kernel(target.loss):
             return None

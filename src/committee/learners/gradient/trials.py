@@ -68,10 +68,14 @@ class RoundSettings:
     max_features: int
 
     @classmethod
-    def of(cls, learner: Any, rows: Rows | TargetRows, earlier: Any) -> tuple[int, RoundSettings]:
-        """Number of columns of a tree, and the settings without trials; for "auto" those of an `earlier` fit."""
+    def of(cls, learner: Any, rows: Rows | TargetRows, earlier: Any, screened: int | None) -> tuple[int, RoundSettings]:
+        """Number of columns of a tree, and the settings without trials; for "auto" those of an `earlier` fit.
+
+        `screened` is the number of columns of a tree by "auto", None for all.
+        """
         node = FEATURES_OF_NODE if learner.max_features == "auto" else learner.max_features
-        of_tree, of_node = features_per_tree_and_node(learner.max_features_tree, node, rows.X.shape[1])
+        of_tree = screened if learner.max_features_tree == "auto" else learner.max_features_tree
+        of_tree, of_node = features_per_tree_and_node(of_tree, node, rows.X.shape[1])
         leaves = leaves_by_rows(rows.count) if learner.max_leaf_nodes == "auto" else learner.max_leaf_nodes or 0
         share = ROWS_OF_ROUND if learner.subsample == "auto" else learner.subsample
         found: dict[str, Any] = {"max_leaf_nodes": leaves, "subsample": share, "max_features": of_node}

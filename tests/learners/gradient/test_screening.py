@@ -1,0 +1,141 @@
+"""Screening of columns: the columns whose first split gains most, by the training rows alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.data.bins import Binned
+from committee.data.table_schema import TableSchema
+from committee.learners.gradient import screening
+from committee.learners.gradient.screening import n_screened, screened_columns
+
+EXACT = {
+    "n_estimators": 5,
+    "learning_rate": 0.3,
+    "subsample": 1.0,
+    "max_features": None,
+    "extra_trees": False,
+    "max_bins": 64,
+}
+
+
+def naive_gain(codes, g, h, w, categorical, least, l2):
+    best = -np.inf
+    for b in range(codes.max() + 1):
+        left = codes == b if categorical else codes <= b
+        if min((w[left] > 0).sum(), (w[~left] > 0).sum()) >= least:
+            best = max(best, sum(g[:, s].sum(1) ** 2 @ (1.0 / (h[:, s].sum(1) + l2)) for s in (left, ~left)))
+    return best
+
+
+@pytest.mark.parametrize("n_scores", [1, 3])
+def test_it_is_the_naive_one(n_scores, monkeypatch):
+    monkeypatch.setattr(screening, "_BLOCK_CELLS", 200)
+    rng = np.random.default_rng(n_scores)
+    X = rng.normal(size=(40, 25)).round(1)
+    X[:, :5] = rng.integers(0, 4, (40, 5))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    table = TableSchema.learn(X, list(range(5)))
+    binned = Binned.of(table.encode(X), None, table, 8)
+    g, h, w = (
+        rng.normal(size=(n_scores, 40)),
+        rng.uniform(0.5, 1.0, (n_scores, 40)),
+        rng.integers(0, 3, 40).astype(float),
+    )
+    gains = [
+        naive_gain(binned.codes[:, j], g, h, w, j < 5 and bool(binned.bins.n_categories[j]), 5, 0.5) for j in range(25)
+    ]
+    expected = np.sort(np.argsort(gains)[-7:])
+    found = screened_columns(binned, g.squeeze(), h.squeeze(), w, 7, 5, 0.5)
+    assert_array_equal(found, expected)
+    order = rng.permutation(40)
+    shuffled = Binned(binned.bins, binned.codes[order])
+    assert_array_equal(screened_columns(shuffled, g[:, order], h[:, order], w[order], 7, 5, 0.5), expected)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    monkeypatch.setattr(screening, "LEAST_SCREENED", 10)
+
+
+def wide(n=60, p=80, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    return X, X[:, 3] + X[:, 70] + rng.normal(size=n)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("kind", [GradientBoostingRegressor, GradientBoostingClassifier])
+def test_trees_are_those_of_the_screened_columns_alone(kind, monkeypatch):
+    found = []
+    monkeypatch.setattr(
+        "committee.learners.gradient.gradient_fit.screened_columns",
+        lambda *given: found.append(screened_columns(*given)) or found[-1],
+    )
+    X, y = wide(200, 150)
+    y = y if kind is GradientBoostingRegressor else np.digitize(y, [-0.5, 0.5])
+    few_ties = EXACT | {"max_leaf_nodes": 4, "min_samples_leaf": 20}  # which have a random order among some columns
+    model = kind(**few_ties).fit(X, y)
+    (columns,) = found
+    assert len(columns) == 100 and {3, 70} <= set(columns.tolist())
+    same = kind(**few_ties, max_features_tree=None).fit(X[:, columns], y)
+    answer = "decision_function" if hasattr(model, "classes_") else "predict"
+    assert_allclose(getattr(model, answer)(X), getattr(same, answer)(X[:, columns]), rtol=1e-10)
+    assert len(found) == 1  # None: all columns
+
+
+@pytest.mark.usefixtures("few")
+def test_weights_count_rows_and_every_thread_finds_the_same():
+    X, y = wide()
+    w = np.random.default_rng(1).integers(0, 3, len(y))
+    model = GradientBoostingRegressor(random_state=0, min_samples_leaf=1, **EXACT).fit(X, y, w)
+    repeated = GradientBoostingRegressor(random_state=0, min_samples_leaf=1, n_jobs=2, **EXACT).fit(
+        np.repeat(X, w, 0), np.repeat(y, w)
+    )
+    assert_allclose(model.predict(X), repeated.predict(X), rtol=1e-10)
+
+
+@pytest.mark.usefixtures("few")
+def test_held_out_rows_choose_no_columns(monkeypatch):
+    X, y = wide(200, 150)
+    seen = []
+    real = screening.screened_columns
+
+    def recorded(binned, gradient, hessian, w, *rest):
+        seen.append((gradient.copy(), w))
+        return real(binned, gradient, hessian, w, *rest)
+
+    monkeypatch.setattr("committee.learners.gradient.gradient_fit.screened_columns", recorded)
+    GradientBoostingClassifier(20, random_state=0).fit(X, y > 0)
+    assert len(seen) == 5  # once for each of four runs of all trials, once for the fit
+    for gradient, w in seen[:4]:
+        assert 0 < (w == 0).sum() < 100
+        assert not gradient[w == 0].any()
+    assert seen[4][1] is None
+
+
+@pytest.mark.usefixtures("few")
+def test_a_warm_start_goes_on_with_the_same_columns():
+    X, y = wide()
+    short = GradientBoostingRegressor(random_state=0, warm_start=True, **EXACT).fit(X, y)
+    short.set_params(n_estimators=9).fit(X, y)
+    long = GradientBoostingRegressor(random_state=0, **(EXACT | {"n_estimators": 9})).fit(X, y)
+    assert_array_equal(short.predict(X), long.predict(X))
+
+
+class Rows:
+    count, is_remote = 4_000.0, False
+
+    def __init__(self, p):
+        self.X = np.empty((1, p))
+
+
+def test_columns_are_half_the_rows_or_a_thousand():
+    learner = GradientBoostingClassifier()
+    assert n_screened(learner, Rows(2_001)) == 2_000
+    assert n_screened(learner, Rows(2_000)) is None
+    assert n_screened(GradientBoostingClassifier(max_features_tree=None), Rows(9_000)) is None
+    assert n_screened(GradientBoostingClassifier(feature_weights={0: 2}), Rows(9_000)) is None
