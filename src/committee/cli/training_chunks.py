@@ -74,9 +74,6 @@ class RowNumbers:
         return {name: column.to_numpy() for name, column in pl.concat(parts).to_dict().items()}
 
 
-NO_NUMBERS = RowNumbers()
-
-
 def training_chunks(
     data: Sequence[Path],
     target: str,
@@ -86,7 +83,7 @@ def training_chunks(
     scratch: Path | None,
     progress: bool | None,
     *,
-    numbers: RowNumbers = NO_NUMBERS,
+    numbers: RowNumbers,
     bar: bool,
 ) -> TrainingTable:
     """Read the target and `numbers` of files in chunks, choose the columns to learn from, and print notes on them."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ class Offsets:
         if self.training is None:
             return rows
         kept = np.ones(len(rows), dtype=bool) if weights is None else nonzero_weights(np.asarray(weights))
-        return _with_offset(rows, checked_offset(self.training, len(kept))[kept])
+        return rows.changed(offset=checked_offset(self.training, len(kept))[kept])
 
     def of_validation(self, rows: R) -> R:
         if (self.training is None) != (self.validation is None):
@@ -35,12 +35,7 @@ class Offsets:
             raise ValueError(f"offset and offset_val go together, and {missing} is missing; give it, zeros if need be.")
         if self.validation is None:
             return rows
-        return _with_offset(rows, checked_offset(self.validation, len(rows), "offset_val"))
-
-
-def _with_offset(rows: R, offset: F64) -> R:
-    made: R = replace(cast("Any", rows), offset=offset)  # the subclasses are dataclasses
-    return made
+        return rows.changed(offset=checked_offset(self.validation, len(rows), "offset_val"))
 
 
 def checked_offset(offset: Any, n_rows: int, name: str = "offset") -> F64:

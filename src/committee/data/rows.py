@@ -62,8 +62,11 @@ class WeightedRows:
         arrays = {
             name: array[index] for name, array in vars(self).items() if name not in _OF_COLUMNS and array is not None
         }
-        chosen: Self = replace(cast("Any", self), **arrays)  # the subclasses are dataclasses
-        return chosen
+        return self.changed(**arrays)
+
+    def changed(self, **fields: Any) -> Self:
+        made: Self = replace(cast("Any", self), **fields)  # the subclasses are dataclasses
+        return made
 
     @property
     def equal_weights(self) -> bool:
@@ -71,8 +74,7 @@ class WeightedRows:
 
     def without_cells(self) -> Self:
         """Return the rows without their cells, for processes that have bin numbers instead."""
-        bare: Self = replace(cast("Any", self), X=np.empty((len(self), 0)), levels=None, categorical=None)
-        return bare
+        return self.changed(X=np.empty((len(self), 0)), levels=None, categorical=None)
 
     def binned(self, table: TableSchema, max_bins: int | Literal["auto"], n_threads: int) -> Binned:
         most = most_bins(max_bins, self.count, self.X.shape[1])
@@ -151,8 +153,7 @@ class WeightedRows:
 
     def _with_columns(self, numbers: NDArray[np.float64]) -> Self:
         assert self.levels is not None and not isinstance(self.X, SparseMatrix)
-        numbered: Self = replace(cast("Any", self), X=replace_columns(self.X, self.levels.columns, numbers))
-        return numbered
+        return self.changed(X=replace_columns(self.X, self.levels.columns, numbers))
 
     @property
     def count(self) -> float:

@@ -214,8 +214,7 @@ def learned_features(
     # committees compute the months, weekdays and hours of dates, which must not look like numbers
     typed = {name: form for name, form in times.forms.items() if kind_of_format(form) == "date"}
     X = restore_times(X.drop(chosen.left_out), typed)
-    texts = [column for column in X.get_columns() if column.dtype == pl.String]
-    declared = [one.name for one in texts if one.name in categorical or _half_are_numbers_or_dates(one)]
+    declared = [one.name for one in text_columns(X) if one.name in categorical or _half_are_numbers_or_dates(one)]
     X = X.with_columns(pl.col(name).cast(pl.Categorical) for name in declared)
     return LearnedFeatures(X, times.forms, (*times.notes, *chosen.notes), chosen.left_out)
 
