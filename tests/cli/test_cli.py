@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.ensemble import BaggingClassifier
 
 import committee
@@ -289,15 +289,6 @@ def test_compare_that_is_interrupted_writes_what_is_done(table, tmp_path, monkey
     fits[:] = [1, 1]
     result = run(*options, "--report", tmp_path / "none.html")
     assert result.exit_code == 130 and not (tmp_path / "none.html").exists()
-
-
-def test_fit_is_the_learner_fitted_in_python(table, model):
-    frame, y = split_target(read_table(table, categorical=["code"], drop=["id"]), "label")
-    loaded = load(model)
-    assert loaded.n_estimators == 30
-    assert loaded.random_state == 0
-    again = type(loaded)(n_estimators=30, random_state=0).fit(frame, y)
-    assert_array_equal(loaded.predict_proba(frame), again.predict_proba(frame))
 
 
 def test_fit_reads_values_of_parameters(table, tmp_path):

@@ -159,14 +159,6 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(model, tmp_path, monkeyp
     assert path.read_text("utf-8") == "old"
 
 
-def test_where_no_model_can_go(model, tmp_path):
-    with pytest.raises(FileNotFoundError, match="no such folder"):
-        model.save(tmp_path / "nowhere" / "model")
-    with pytest.raises(ValueError, match="not a regular file"):
-        model.save(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
 def with_length(header: bytes) -> bytes:
     return len(header).to_bytes(8, "little") + header
 
