@@ -142,7 +142,7 @@ class PublicTable:
     decimals: int | None = None  # numbers are rounded to so many digits after the point
     step: str | None = None  # name in `STEPS` of a special conversion
     categorical: tuple[str, ...] = ()  # columns to be read as text
-    compared: str = ""  # differences from the tables that the pages' figures were computed on
+    compared: str = "byte for byte"  # with the table that the pages' figures were computed on
     notes: str = ""
 
     @property
@@ -163,13 +163,12 @@ def public_tables() -> dict[str, PublicTable]:
 
 
 def _table(entry: Mapping[str, Any], repositories: Mapping[str, tuple[str, str]]) -> PublicTable:
-    named = {key: _in_full(entry.get(key, ())) for key in ("columns", "drop", "categorical")}
+    named = {
+        key: tuple(name for part in entry.get(key, ()) for name in _range(part))
+        for key in ("columns", "drop", "categorical")
+    }
     raw = tuple(RawFile(*repositories[where], path, size, digest) for where, path, size, digest in entry["files"])
     return PublicTable(**{**entry, **named, "files": raw, "format": RawFormat(**entry.get("format", {}))})
-
-
-def _in_full(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for part in names for name in _range(part))
 
 
 def _range(names: str) -> list[str]:
