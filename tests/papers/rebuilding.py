@@ -1,5 +1,6 @@
 """Commands of the papers on small tables, and ways to disturb a run: changed tables, and an interrupt."""
 
+import csv
 import json
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -27,6 +28,10 @@ def write_folder(place: Path, categorical: Collection[str] = (), **tables: pl.Da
     ]
     (place / "catalogue.json").write_text(json.dumps(entries), "utf-8")
     return place
+
+
+def records(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text("utf-8").splitlines()))
 
 
 def reverse_rows(folder: Path, table: str) -> None:

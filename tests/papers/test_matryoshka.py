@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from dataclasses import replace
 from itertools import product
@@ -47,7 +46,7 @@ from committee.papers.shared.pages import packed, unpacked
 from committee.papers.shared.tables import Fold
 from committee.voters.probabilistic_voters import SoftStumps
 from committee.voters.vote_graph import PathMajority, VoteGraph
-from tests.papers.rebuilding import assert_other_rows_are_refused, write_folder
+from tests.papers.rebuilding import assert_other_rows_are_refused, records, write_folder
 
 
 @pytest.fixture(scope="module")
@@ -376,11 +375,9 @@ def test_a_quick_run_writes_everything_and_is_not_run_again(folder, tmp_path):
         "cells-quick.jsonl", "cells.csv", "pairs.csv", "tables.md", "bounds.png", "cost.png", "softness.png",
         "draws.png", "figure2.png", "figure3.png", "figure2-left.csv", "figure2-right.csv", "figure3.csv",
     }  # fmt: skip
-    with (tmp_path / "cells.csv").open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
+    lines = records(tmp_path / "cells.csv")
     assert len(lines) == 120 and {line["repeat"] for line in lines} == {"0", "1"}, "two are enough"
-    with (tmp_path / "figure2-left.csv").open(encoding="utf-8") as file:
-        points = {(p["curve"], p["rho"], float(p["x"])): float(p["bound"]) for p in csv.DictReader(file)}
+    points = {(p["curve"], p["rho"], float(p["x"])): float(p["bound"]) for p in records(tmp_path / "figure2-left.csv")}
     assert points["2-matryoshka", "31/32", 1024.0] == pytest.approx(0.2471858, abs=1e-7)
     assert (tmp_path / "tables.md").read_text("utf-8").count("\n|---|") == 14
     assert rebuild(folder, tmp_path, **options, progress=lambda *_: pytest.fail("run again")) == grids

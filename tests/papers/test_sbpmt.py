@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import pickle
 
@@ -25,7 +24,7 @@ from committee.papers.shared.tables import SOURCE_TABLES, check_known_at_openml,
 from committee.report.compared_rows import Labels, Table
 from committee.report.folds import stratified_folds
 from committee.report.statistics import poisson_binomial_test
-from tests.papers.rebuilding import broken_off_and_resumed, reverse_rows, run, write_folder
+from tests.papers.rebuilding import broken_off_and_resumed, records, reverse_rows, run, write_folder
 
 
 @pytest.fixture
@@ -102,8 +101,7 @@ def test_table2_is_the_mean_over_stratified_folds(quick, folder, tmp_path):
     assert [len(row.accuracies) for row in rows] == [10, 10] and all(row.mean > 60 for row in rows)
     assert seen[-1] == (20, 20, "Glass") and [done for done, _, _ in seen] == list(range(1, 21))
     rebuild(folder, tmp_path / "out", tables=["glass", "iris"])
-    with (tmp_path / "out" / "table2-default.csv").open(encoding="utf-8") as file:
-        written = list(csv.DictReader(file))
+    written = records(tmp_path / "out" / "table2-default.csv")
     assert [line["name"] for line in written] == ["iris", "glass"]
     assert float(written[0]["accuracy"]) == pytest.approx(rows[0].mean, abs=1e-4)
     assert float(written[1]["paper: random forest"]) == 77.09
@@ -263,8 +261,7 @@ def test_all_methods_stand_on_the_same_folds(two, quick, folder, tmp_path):
     assert (tmp_path / "tables-rivals-default.md").read_text("utf-8").count("| GNB |") == 2
     names = {path.name for path in tmp_path.iterdir()}
     assert {"table2-rivals-default.csv", "figure3-rivals-default.png", "figure4-rivals-default.png"} <= names
-    with (tmp_path / "table2-rivals-default.csv").open(encoding="utf-8") as file:
-        lines = {(line["name"], line["method"]): line for line in csv.DictReader(file)}
+    lines = {(line["name"], line["method"]): line for line in records(tmp_path / "table2-rivals-default.csv")}
     table = load_source_table(SOURCE_TABLES["iris"], folder)
     X, y = table.encoded()[1], table.labels.codes
     accuracies = [
@@ -361,8 +358,7 @@ def test_the_simulation_resumes_and_averages(tmp_path):
     for name, errors in both.items():
         np.testing.assert_array_equal(errors[:1], one[name])
         assert (errors[0] != errors[1]).any() and ((errors > 0.05) & (errors < 0.5)).all()
-    with (tmp_path / "figure2.csv").open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
+    lines = records(tmp_path / "figure2.csv")
     assert len(lines) == 14 and {line["runs"] for line in lines} == {"2"}
     assert float(lines[0]["test_error"]) == pytest.approx(both["subagging times"][:, 0].mean(), abs=1e-6)
 
@@ -410,8 +406,7 @@ def test_growing_tables_are_rebuilt(tmp_path):
     assert rebuild(None, tmp_path, **options, progress=lambda *_: pytest.fail("run again")) == [grid]
     assert grid.columns == ("rows", "T = 1", "T = n^0.25", "T = n^0.5")
     assert [row[0] for row in grid.rows] == ["60", "150"]
-    with (tmp_path / "consistency.csv").open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
+    lines = records(tmp_path / "consistency.csv")
     assert [line["rounds"] for line in lines] == ["1", "3", "8", "1", "4", "13"] and lines[0]["runs"] == "2"
     own = [simulation.error_cell(GROWTH, 60, 0, repeat)["errors"][0] for repeat in range(2)]
     assert float(lines[0]["test_error"]) == pytest.approx(np.mean(own)) and grid.rows[0][1] == f"{50 * sum(own):.2f}"
@@ -437,8 +432,9 @@ def test_columns_are_compared_on_the_same_tables(quick, folder, tmp_path, monkey
     [grid] = rebuild(folder, tmp_path, study="numeric", tables=["iris", "glass"])
     assert [row[0] for row in grid.rows] == ["all (2)", "numeric alone (2)", "all (2)", "numbers cut (2)"]
     assert grid.columns == ("columns", "SBPMT", "random forest", "minus random forest")
-    with (tmp_path / "numeric-default.csv").open(encoding="utf-8") as file:
-        lines = {(line["name"], line["columns"], line["method"]): line for line in csv.DictReader(file)}
+    lines = {
+        (line["name"], line["columns"], line["method"]): line for line in records(tmp_path / "numeric-default.csv")
+    }
     assert len(lines) == 12
     gains = [float(lines[name, "numbers cut", "random forest"]["less_than_sbpmt"]) for name in ("iris", "glass")]
     assert grid.rows[3][3].startswith(f"{np.mean(gains):+.2f} ±")

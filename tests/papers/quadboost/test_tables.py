@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -34,7 +33,7 @@ from committee.papers.quadboost.tables import (
     read_binary,
 )
 from committee.report.statistics import poisson_binomial_test, sign_test
-from tests.papers.rebuilding import assert_other_rows_are_refused, broken_off_and_resumed, run, write_folder
+from tests.papers.rebuilding import assert_other_rows_are_refused, broken_off_and_resumed, records, run, write_folder
 
 BY_TITLE = {row.title: row for row in published()}
 
@@ -229,8 +228,7 @@ def test_cells_hold_what_was_predicted(stand_ins, folder, tmp_path):
     train, test = draw_split(BY_TITLE["wine"], 0, 1)
     X = prepared(table, train)
     model = Threshold(2).fit(X[train], table.y[train], {})
-    with (tmp_path / "table1.csv").open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
+    lines = records(tmp_path / "table1.csv")
     own = next(line for line in lines if (line["name"], line["method"], line["repeat"]) == ("wine", LINF, "1"))
     assert float(own["error"]) == pytest.approx((model.predict(X[test]) != table.y[test]).mean(), abs=1e-6)
     assert float(own["risk"]) == pytest.approx(4 * float(own["error"]), abs=1e-5)
@@ -265,8 +263,7 @@ def test_the_learners_themselves(folder, tmp_path):
         "quadboost", "--data", folder, "--tables", "wine,zoo", "--quick", "--repeats", 1, "--jobs", 2, "--out", tmp_path
     )
     assert result.exit_code == 0, result.output
-    with (tmp_path / "table1.csv").open(encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
+    lines = records(tmp_path / "table1.csv")
     assert len(lines) == 14 and all(float(line["error"]) < 0.45 for line in lines)
     by_method = {line["method"]: line for line in lines if line["name"] == "wine"}
     assert by_method[L1]["alpha"] and not by_method[L1]["rounds"]
