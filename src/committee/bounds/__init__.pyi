@@ -9,6 +9,8 @@ from committee.bounds.class_complexity import ln_tree_class as ln_tree_class
 from committee.bounds.class_complexity import massart as massart
 from committee.bounds.held_out_rows import held_out_errors as held_out_errors
 from committee.bounds.held_out_rows import unlabelled_margins as unlabelled_margins
+from committee.bounds.margin_curves import breiman_margin as breiman_margin
+from committee.bounds.margin_curves import equilibrium_margin as equilibrium_margin
 from committee.bounds.margin_curves import schapire_margin as schapire_margin
 from committee.bounds.margin_curves import tight_margin as tight_margin
 from committee.bounds.margin_curves import voting as voting
@@ -16,8 +18,6 @@ from committee.bounds.margin_curves import voting_certified as voting_certified
 from committee.bounds.margin_moments import c_bound as c_bound
 from committee.bounds.margin_moments import c_bound_pac_bayes as c_bound_pac_bayes
 from committee.bounds.margin_moments import c_bound_weights as c_bound_weights
-from committee.bounds.minimum_margin import breiman_margin as breiman_margin
-from committee.bounds.minimum_margin import equilibrium_margin as equilibrium_margin
 from committee.bounds.nested_trees import boosting_tree as boosting_tree
 from committee.bounds.nested_trees import matryoshka as matryoshka
 from committee.bounds.pac_bayes import binomial as binomial

@@ -15,7 +15,7 @@ from scipy.optimize import nnls
 from scipy.stats import kstest, norm, skew
 from sklearn.exceptions import ConvergenceWarning
 
-from committee.bounds.minimum_margin import equilibrium_margin
+from committee.bounds.margin_curves import equilibrium_margin
 from committee.data.number_types import F64
 from committee.files.journal import Cell
 from committee.objectives.margins.linear_objectives import (
