@@ -395,7 +395,6 @@ class RegressionCommittee(WeightedVotes):
 
     @staticmethod
     def read_link(stored: object) -> MeanLink:
-        """Read a mean link."""
         from committee.vote.links.mean import from_json
 
         return from_json(stored)

@@ -377,11 +377,9 @@ class WeightedVotes(Storable, ABC):
 
     @classmethod
     @abstractmethod
-    def read_header(cls, document: Document) -> Header:
-        """Read the columns and classes of a document."""
+    def read_header(cls, document: Document) -> Header: ...
 
     def to_document(self, tensors: Tensors) -> Document:
-        """Write the committee to a model file."""
         votes = self.votes_to_document(tensors)
         return {"class": type(self).__name__, **self._header.to_document(), **votes}
 
@@ -411,7 +409,6 @@ class WeightedVotes(Storable, ABC):
         return cast("Self", replace(committee, voters=replace(committee.voters, names=tuple(header.names))))
 
     def votes_to_document(self, tensors: Tensors) -> Document:
-        """Write voters, weights, link and intercept to a model file."""
         from committee.files.kinds import VOTERS, describe_part
 
         tensors.put(weights=self.weights)

@@ -40,7 +40,6 @@ class ManyRows:
         self._votes.append(signed)
 
     def solve(self) -> SoftMarginSolution:
-        """Solve the program of all voters."""
         S = np.concatenate(self._votes, axis=1)
         first, twin = distinct_lines(S)
         share: F64 = np.bincount(twin, self._weights).astype(np.float64, copy=False)

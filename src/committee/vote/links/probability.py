@@ -320,7 +320,6 @@ LINKS: dict[str, type[Link]] = {
 
 
 def from_json(stored: object) -> Link:
-    """Read a link."""
     return read_named_parameters(stored, LINKS, "link")
 
 
