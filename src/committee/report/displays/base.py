@@ -20,8 +20,7 @@ from committee.data.text import shortened
 from committee.report.drawing.chart import Band, Box, Chart, Columns, Curve, Dots, Guide, Line, Mark, Sketch, Text
 from committee.report.drawing.rows import Bar, CellMap, DotRows
 from committee.report.drawing.scale import Scale
-from committee.report.drawing.svg import Color
-from committee.report.drawing.text import text_width
+from committee.report.drawing.svg import Color, text_width
 
 if TYPE_CHECKING:
     from typing import Literal, Self

@@ -13,8 +13,7 @@ from committee.report.displays.base import COLORS, Display, draw_sketch, room, t
 from committee.report.displays.ensemble_text import EnsembleText, PlainTree, RowPath
 from committee.report.drawing.chart import Box, Line, Part, Sketch, Text
 from committee.report.drawing.scale import format_percent
-from committee.report.drawing.svg import Color
-from committee.report.drawing.text import wrapped
+from committee.report.drawing.svg import Color, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

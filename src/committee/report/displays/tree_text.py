@@ -14,7 +14,7 @@ from committee.data.number_types import F64
 from committee.data.table_schema import TableSchema
 from committee.data.text import shortened
 from committee.report.displays.base import AGAINST, FOR, GREY, color
-from committee.report.drawing.text import middle_cut
+from committee.report.drawing.svg import middle_cut
 from committee.report.row_explanation import place
 from committee.vote.committee import Committee
 from committee.vote.explain.rules import missing_condition, model_tree_means, split_condition

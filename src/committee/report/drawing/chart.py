@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from committee.data.text import shortened
 from committee.report.drawing.scale import Scale
-from committee.report.drawing.svg import Color, css, element, legend, svg_picture, text_line
-from committee.report.drawing.text import SIZE, fitted, label_offsets, text_width
+from committee.report.drawing.svg import SIZE, Color, css, element, fitted, legend, svg_picture, text_line, text_width
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -35,6 +34,7 @@ RELIABILITY = (
 
 _BASELINE = 0.36 * SIZE  # from the middle of a line of text to its baseline
 _MOST_POINTS = 300
+_LABEL_CHARACTER, _LABEL_LINE, _LABEL_OFFSET, _MARK = 8.0, 15.0, 12.0, 9.0
 _DASHES = (None, "5 4", "1 3", "6 3 1 3")
 
 
@@ -106,6 +106,7 @@ class Rug:
     x: ArrayLike
 
 
+Edges: TypeAlias = tuple[float, float, float, float]  # of a label: left, right, top and bottom
 Mark: TypeAlias = Curve | Dots | Band | Columns | Guide | Rug
 
 
@@ -276,7 +277,7 @@ class _SvgPlot:
             if isinstance(mark, Dots) and mark.texts
             for place, text in zip(self._places(mark.x, mark.y), mark.texts, strict=True)
         ]
-        offsets = label_offsets([place for place, *_ in named], [text for _, text, _ in named])
+        offsets = _label_offsets([place for place, *_ in named], [text for _, text, _ in named])
         for ((x, y), text, key), offset in zip(named, offsets, strict=True):
             if offset is not None:
                 at = x + offset[0], y + offset[1] + _BASELINE
@@ -285,6 +286,36 @@ class _SvgPlot:
 
 def _points(places: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
+
+
+def _label_offsets(points: Sequence[tuple[float, float]], labels: Sequence[str]) -> list[tuple[float, float] | None]:
+    """Offsets of labels from their marks such that none overlap; `None` for a label without room.
+
+    Earlier labels are placed first: right of their mark, left, above or below.
+    """
+    taken = [_box(point, (0.0, 0.0), _MARK, _MARK) for point in points]
+    offsets: list[tuple[float, float] | None] = []
+    for point, label in zip(points, labels, strict=True):
+        width = _LABEL_CHARACTER * len(label)
+        aside = _LABEL_OFFSET + (width - _LABEL_CHARACTER) / 2.0
+        for offset in ((aside, 0.0), (-aside, 0.0), (0.0, -_LABEL_OFFSET), (0.0, _LABEL_OFFSET)):
+            box = _box(point, offset, width, _LABEL_LINE)
+            if not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                offsets.append(offset)
+                break
+        else:
+            offsets.append(None)
+    return offsets
+
+
+def _box(point: tuple[float, float], offset: tuple[float, float], width: float, height: float) -> Edges:
+    x, y = point[0] + offset[0], point[1] + offset[1]
+    return x - width / 2.0, x + width / 2.0, y - height / 2.0, y + height / 2.0
+
+
+def _overlap(a: Edges, b: Edges) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
 def dash(i: int) -> int:

@@ -13,15 +13,18 @@ from committee.report.drawing.svg import (
     AGAINST,
     FOR,
     REST,
+    SIZE,
     Color,
     breakable,
     css,
     element,
+    fitted,
     legend,
     svg_picture,
     text_line,
+    text_width,
+    wrapped,
 )
-from committee.report.drawing.text import SIZE, fitted, text_width, wrapped
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -1,12 +1,11 @@
-"""SVG and HTML elements of pictures. Texts of tables and models are escaped."""
+"""SVG and HTML elements of pictures, in which texts of tables and models are escaped, and the widths of their texts."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
-
-from committee.report.drawing.text import SIZE
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -16,6 +15,9 @@ Color: TypeAlias = int | str
 
 FOR, AGAINST, REST = 0, 1, "pale"
 """Colours of positive values, of negative values, and of the sum of values that are not shown."""
+
+SIZE = 12.0
+"""Font size in a picture of a page, in pixels."""
 
 
 def css(color: Color) -> str:
@@ -107,3 +109,51 @@ def legend(entries: Sequence[tuple[Color, str]]) -> Markup:
         for color, text in entries
     )
     return Markup('<ul class="legend">{}</ul>').format(Markup("").join(items))
+
+
+# --- widths of texts --------------------------------------------------------------------------------------------------
+
+
+def text_width(text: str, size: float = SIZE) -> float:
+    """Upper bound of the width of a text in any common sans-serif font, in the unit of `size`."""
+    return size * sum(map(_character_width, text))
+
+
+def _character_width(character: str) -> float:
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.05
+    return 0.95 if character in "MWmw@%" else 0.72 if character.isupper() else 0.61
+
+
+def middle_cut(text: str, most: int = 26) -> str:
+    """Leave out the middle of a long text: names that begin alike often end differently."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2].rstrip()}…{text[len(text) - most + most // 2 + 1 :].lstrip()}"
+
+
+def fitted(text: str, width: float, size: float = SIZE) -> str:
+    """Cut a text to a width, with an ellipsis."""
+    if text_width(text, size) <= width:
+        return text
+    while text and text_width(text + "…", size) > width:
+        text = text[:-1].rstrip()
+    return text + "…"
+
+
+def wrapped(text: str, width: float, most: int, size: float = SIZE) -> list[str]:
+    """Break a text between words into at most `most` lines; the last line ends in an ellipsis if text is left."""
+    lines, rest = [""], text.split()
+    while rest:
+        longer = f"{lines[-1]} {rest[0]}".strip()
+        if text_width(longer, size) <= width:
+            lines[-1] = longer
+            rest.pop(0)
+        elif len(lines) == most:
+            lines[-1] = fitted(f"{lines[-1]} {' '.join(rest)}", width, size)
+            break
+        elif lines[-1]:
+            lines.append("")
+        else:  # one word wider than a line
+            lines[-1] = fitted(rest.pop(0), width, size)
+    return lines
