@@ -406,9 +406,7 @@ class OffsetClassifier(BaseClassifier):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | str | None = None
     ) -> float:
         """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
-        if offset is None:
-            return super().score(X, y, sample_weight)
-        return _score_with_offset(self, X, y, sample_weight, "accuracy_score", offset)
+        return _score(self, X, y, sample_weight, "accuracy_score", offset)
 
     def staged_decision_function(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
         """Score after each voter."""
@@ -438,16 +436,14 @@ class OffsetRegressor(BaseRegressor):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | str | None = None
     ) -> float:
         """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
-        if offset is None:
-            return super().score(X, y, sample_weight)
-        return _score_with_offset(self, X, y, sample_weight, "r2_score", offset)
+        return _score(self, X, y, sample_weight, "r2_score", offset)
 
     def staged_predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
         """Predictions after each voter."""
         return self._staged(X, "staged_predict", offset)
 
 
-def _score_with_offset(learner: Any, X: Any, y: Any, sample_weight: Any, metric: str, offset: ArrayLike | str) -> float:
+def _score(learner: Any, X: Any, y: Any, sample_weight: Any, metric: str, offset: Any) -> float:
     if is_out_of_core(X):
         score: float = learner._score_of_pieces(X, y, sample_weight, metric, offset)
         return score
