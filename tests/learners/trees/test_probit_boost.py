@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
@@ -284,6 +284,7 @@ def test_lines_reach_the_greatest_likelihood(n_classes):
 
 @pytest.mark.parametrize("steps", ["newton", "gradient"])
 @given(st.integers(0, 10_000), st.sampled_from(BOTH), st.sampled_from(LEARNERS), st.integers(2, 4), st.booleans())
+@example(4, LogitBoostClassifier, "stump", 3, False)  # steps overshoot
 def test_the_risk_never_rises_and_is_that_of_the_scores(steps, seed, Booster, learner, n_classes, separable):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 3)).round(int(rng.integers(0, 3)))
