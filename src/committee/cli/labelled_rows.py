@@ -78,11 +78,15 @@ def read_labelled_rows(
         target = target_of(frame.columns)
     frame, notes = drop_unlabelled(frame, target, strict=table.strict)
     print_notes(notes)
-    offset = None
+    offset = weights = None
     if exposure is not None:
         frame, exposed = take_exposure(frame, exposure)
         offset = np.log(exposed)
-    frame, weights = _take_weights(frame, weight, target)
+    if weight is not None:
+        columns = RowColumns(weight=weight)
+        columns.check(target)
+        frame, values = take_row_columns(frame, columns)
+        weights = values.weights
     others, y = split_target(frame, target)
     X = select_features(learner, others, str(paths[0]) if len(paths) == 1 else name_of_data(paths))
     note_unknown_categories(learner, X)
@@ -92,15 +96,6 @@ def read_labelled_rows(
         kind = "boolean" if y.dtype.kind == "b" else "text"
         raise ValueError(f"target {target!r} is {kind}, and the model predicts numbers; name a column of numbers")
     return LabelledRows(X, y, target, offset, weights)
-
-
-def _take_weights(frame: Any, weight: str | None, target: str) -> tuple[Any, NDArray[np.float64] | None]:
-    if weight is None:
-        return frame, None
-    columns = RowColumns(weight=weight)
-    columns.check(target)
-    rest, values = take_row_columns(frame, columns)
-    return rest, values.weights
 
 
 def _only_unused(used: set[str], columns: list[str], weight: str | None, dropped: str | None) -> str:

@@ -18,47 +18,6 @@ from committee.data.readers.file_format import DATE_ORDERS, FileFormat
 
 FILES = "CSV, TSV, JSON lines (these also .gz), Parquet, Feather, .xlsx or .ods, or one of them in a .zip"
 
-Separator = Annotated[
-    str | None,
-    typer.Option(metavar="CHARACTER", help="Separator of text files, such as ';' or tab. Default: detected."),
-]
-Decimal = Annotated[str | None, typer.Option(metavar=".|,", help="Decimal mark of text files. Default: detected.")]
-Encoding = Annotated[str | None, typer.Option(help="Encoding of text files, such as cp1252. Default: UTF-8.")]
-Sheet = Annotated[str | None, typer.Option(help="Sheet of a spreadsheet, by name or number. Default: the first.")]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="A,B",
-        help="Cells that mean missing, such as '?,n/a,-999', besides empty ones, NA, NaN and null; 'inf' means both"
-        " infinities. A model stores those that it was fitted with.",
-    ),
-]
-Dates = Annotated[
-    str | None,
-    typer.Option(
-        metavar="|".join(DATE_ORDERS),
-        help="Order of day and month in dates such as 01/02/2024. Default: that of the model, or of other cells of the"
-        " column. iso: only dates that begin with the year.",
-    ),
-]
-SkipLines = Annotated[
-    int | None, typer.Option(metavar="N", help="Lines of text files before the column names. Default: detected.")
-]
-Comment = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Start of lines of text files that are left out, such as '#'.")
-]
-NoHeader = Annotated[
-    bool, typer.Option("--no-header", help="The first line of text files is data; columns are column_1, column_2, ...")
-]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Refuse rows without a target. Default: they are left out, with a note.")
-]
-Drop = Annotated[
-    list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out; '' is a column without a name.")
-]
-Keep = Annotated[
-    list[str] | None, typer.Option(metavar="A,B", help="Columns to learn from although they look like row identifiers.")
-]
 Categorical = Annotated[
     list[str] | None, typer.Option(metavar="A,B", help="Columns of numbers or text to learn as categories.")
 ]
@@ -106,27 +65,57 @@ Progress = Annotated[
 class TableOptions:
     """Options of every command that reads tables."""
 
-    sep: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
-    sheet: Sheet = None
-    missing: Missing = None
-    dates: Dates = None
-    drop: Drop = None
-    skip_lines: SkipLines = None
-    comment: Comment = None
-    no_header: NoHeader = False
+    sep: Annotated[
+        str | None,
+        typer.Option(metavar="CHARACTER", help="Separator of text files, such as ';' or tab. Default: detected."),
+    ] = None
+    decimal: Annotated[
+        str | None, typer.Option(metavar=".|,", help="Decimal mark of text files. Default: detected.")
+    ] = None
+    encoding: Annotated[str | None, typer.Option(help="Encoding of text files, such as cp1252. Default: UTF-8.")] = None
+    sheet: Annotated[
+        str | None, typer.Option(help="Sheet of a spreadsheet, by name or number. Default: the first.")
+    ] = None
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B",
+            help="Cells that mean missing, such as '?,n/a,-999', besides empty ones, NA, NaN and null; 'inf' means both"
+            " infinities. A model stores those that it was fitted with.",
+        ),
+    ] = None
+    dates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(DATE_ORDERS),
+            help="Order of day and month in dates such as 01/02/2024. Default: that of the model, or of other cells of"
+            " the column. iso: only dates that begin with the year.",
+        ),
+    ] = None
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out; '' is a column without a name.")
+    ] = None
+    skip_lines: Annotated[
+        int | None, typer.Option(metavar="N", help="Lines of text files before the column names. Default: detected.")
+    ] = None
+    comment: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Start of lines of text files that are left out, such as '#'.")
+    ] = None
+    no_header: Annotated[
+        bool,
+        typer.Option("--no-header", help="The first line of text files is data; columns are column_1, column_2, ..."),
+    ] = False
 
     @property
     def form(self) -> FileFormat:
         """Format of the files; ``ValueError`` for invalid options."""
         return FileFormat.of_words(
             self.sep,
-            self.decimal,
-            self.encoding,
-            self.sheet,
-            split_names(self.missing),
-            self.dates,
+            decimal=self.decimal,
+            encoding=self.encoding,
+            sheet=self.sheet,
+            missing=split_names(self.missing),
+            dates=self.dates,
             skip_lines=self.skip_lines,
             comment=self.comment,
             header=not self.no_header,
@@ -147,18 +136,22 @@ class TableOptions:
 class LabelledOptions(TableOptions):
     """Options of every command that reads labelled rows."""
 
-    strict: Strict = False
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse rows without a target. Default: they are left out, with a note.")
+    ] = False
 
 
 @dataclass(frozen=True)
 class TrainingOptions(LabelledOptions):
     """Options of every command that learns from a table."""
 
-    keep: Keep = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns to learn from although they look like row identifiers."),
+    ] = None
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Columns to learn from although they look like identifiers."""
         return split_names(self.keep)
 
 

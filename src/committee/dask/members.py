@@ -174,12 +174,9 @@ class _MemberRun:
         self._sent = [self._cluster.send(one) for one in self._shared.objects]
         self._copies = {}
 
-    def _copy_shared(self) -> None:
+    def _fill(self) -> bool:
         for address in set(self._cluster.addresses).difference(self._copies) if self._sent else ():
             self._copies[address] = self._cluster.copy(self._sent, address)
-
-    def _fill(self) -> bool:
-        self._copy_shared()
         while len(self._tasks) < AHEAD * self._cluster.n_threads:
             jobs = list(islice(self._jobs, self._next_size))
             if not jobs:

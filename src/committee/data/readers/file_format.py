@@ -55,10 +55,10 @@ class FileFormat:
             raise ValueError(f"comment {self.comment!r} is not the start of lines; give 1 to 5 characters, such as '#'")
 
     @classmethod
-    def of_words(cls, separator: str | None, *others: Any, **named: Any) -> Self:
+    def of_words(cls, separator: str | None, **named: Any) -> Self:
         """Create a format from options, in which a separator may be spelled by its name, such as ``tab``."""
         mark = None if separator is None else NAMED_SEPARATORS.get(separator.lower(), separator)
-        return cls(mark, *others, **named)
+        return cls(mark, **named)
 
 
 DEFAULT_FORMAT = FileFormat()
