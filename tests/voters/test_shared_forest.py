@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import committee
-from committee import TreeRegressor
 from committee.files.documents import Tensors
 from committee.learners.reweighting.leaf_cuts import TreeNodes
 from committee.voters.flat_trees import DTYPES
@@ -211,16 +210,6 @@ def test_files_made_to_deceive_are_refused(name, change, message, tmp_path):
     refused(tmp_path / "model", content, message)
 
 
-def forest_of(seed: int, n_trees: int) -> Forest:
-    rng = np.random.default_rng(seed)
-    grown: list[Any] = []
-    for t in range(n_trees):
-        X, y = rng.integers(0, 6, (40, 3)).astype(float), rng.integers(0, 3, 40).astype(float)
-        columns = [0] if t % 2 else []
-        grown.append(TreeRegressor(max_depth=4, min_samples_leaf=1, categorical_features=columns or None).fit(X, y))
-    return Forest.concatenate([each.committee_.voters for each in grown])
-
-
 def naive(forest: Forest, t: int, node: int, says: Any) -> tuple[Any, list[int]]:
     """What a whole sub-tree says, None if leaves differ; and the nodes of it that are left, counted through."""
     first = int(forest.offset[t])
@@ -235,8 +224,8 @@ def naive(forest: Forest, t: int, node: int, says: Any) -> tuple[Any, list[int]]
 
 @given(seed=st.integers(0, 10**6), n_trees=st.integers(1, 4), n_values=st.integers(1, 3))
 def test_nodes_that_are_left_are_those_of_a_recursion(seed: int, n_trees: int, n_values: int) -> None:
-    forest = forest_of(seed, n_trees)
     rng = np.random.default_rng(seed)
+    forest = traverse.random_forest(rng, n_trees=n_trees, n_splits=10, n_categories=(0, 5))
     says = rng.integers(0, n_values, len(forest.feature))
     merged = MergedLeaves.of(forest, [says])
     expected = sorted(node for t in range(n_trees) for node in naive(forest, t, 0, says)[1])
