@@ -157,24 +157,6 @@ def test_a_picture_of_the_path():
         PruningPathDisplay([3, 2], [0.1])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"max_loss": -0.1}, "max_loss=-0.1 must be a finite number"),
-        ({"max_loss": 0.1, "min_gain": 0.1}, "max_loss=0.1 and min_gain=0.1 both choose the size"),
-        ({"max_loss": 0.1, "min_gain": 0.1, "level": "voter"}, "max_loss=0.1 and min_gain=0.1 both choose the size"),
-        ({"max_loss": 0.1, "on": "train", "level": "voter", "objective": "soft_margin"}, "max_loss=0.1 needs rows"),
-        ({"max_loss": 0.1, "on": "train"}, "max_loss=0.1 needs rows that the trees were not trained on"),
-        ({"max_loss": 0.1, "metric": "auc"}, "metric='auc' is unknown; choose 'accuracy', 'log_loss', 'brier', the na"),
-        ({"max_loss": 0.1, "metric": "r2"}, "metric='r2' does not score classifiers"),
-        ({"max_loss": 0.1, "metric": "auc", "level": "voter"}, "metric='auc' is unknown"),
-    ],
-)
-def test_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        prune(FOREST, X, y, **arguments)
-
-
 def test_class_weights_weigh_predicted_shares():
     # of blobs that no tree can part, and one class that outweighs all: the votes leave no doubt, where a step of
     # Newton's method that nobody checks goes astray
