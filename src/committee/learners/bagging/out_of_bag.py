@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,9 @@ from committee.data.number_types import F64, Mask
 from committee.data.rows import Rows
 from committee.data.table_schema import TableSchema
 from committee.learners.bagging.forest_trees import DrawnTree
+from committee.vote.committee import Committee
 from committee.vote.weighted_votes import elected
 from committee.voters.forest import Forest
-
-if TYPE_CHECKING:
-    from committee.vote.committee import Committee
 
 Rule: TypeAlias = Literal["one_standard_error", "minimum"]
 

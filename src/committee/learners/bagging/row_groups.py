@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
@@ -11,14 +11,12 @@ from sklearn.base import _fit_context
 from committee.data.number_types import Index
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
+from committee.files.journal import Checkpoint
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.row_sampling import copied_rows, warn_of_copies
 from committee.learners.base.shared_parameters import with_fit_parameters
-
-if TYPE_CHECKING:
-    from committee.files.journal import Checkpoint
 
 
 @with_parameters

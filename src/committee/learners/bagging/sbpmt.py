@@ -21,6 +21,7 @@ from committee.learners.adaboost import is_chance, samme_weight
 from committee.learners.bagging.subagging import DRAW_ATTRIBUTES, OOB_ATTRIBUTES, SubsampledVote
 from committee.learners.bagging.subsamples import Counts, draw_weights
 from committee.learners.base import shared_parameters as shared
+from committee.learners.base.fit_record import Codec, Parts, voters_from_arrays, voters_to_arrays
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.trees.leaf_boosting import leaf_losses
@@ -36,15 +37,13 @@ from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions, require_score_output
 from committee.vote.explain.importances import feature_importances
 from committee.vote.explain.rules import leaf_models
+from committee.vote.explain.tree_contributions import Output
 from committee.vote.links.probability import Share
 from committee.voters.committees import BoostedCommittees
 from committee.voters.model_forest import LinkName, ModelForest
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from committee.learners.base.fit_record import Codec, Parts
-    from committee.vote.explain.tree_contributions import Output
 
 EmphasisName = Literal["samme", "half", "m1", "m2", "mh"]
 
@@ -210,8 +209,6 @@ class BoostedTrees:
 
 
 def _boosted_codec(n_features: int, n_classes: int) -> Codec[BoostedTrees]:
-    from committee.learners.base.fit_record import Codec, voters_from_arrays, voters_to_arrays
-
     def encode(boosted: BoostedTrees) -> Parts:
         figures = np.array([boosted.alpha, boosted.errors, boosted.risks])
         return [*voters_to_arrays(boosted.trees), figures]

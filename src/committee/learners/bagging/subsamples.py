@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import comb, inf, lgamma, log
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import Rows, balanced_class_factors, nonzero_sample_weights
 from committee.data.user_warnings import warn_user
+from committee.vote.committee import Committee
 from committee.vote.weighted_votes import elected
-
-if TYPE_CHECKING:
-    from committee.vote.committee import Committee
 
 MOST_DRAWS = 10_000
 """Most subsamples of complete subagging."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,21 +15,21 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.number_types import F64
+from committee.data.offsets import Offsets
 from committee.data.parallel import one_blas_thread
-from committee.data.rows import nonzero_weights
-from committee.learners.base.early_stopping import EarlyStopping, ValidationSet
+from committee.data.rows import Rows, TargetRows, nonzero_weights
+from committee.files.journal import Checkpoint
+from committee.learners.base.early_stopping import (
+    EarlyStopping,
+    HeldOutScore,
+    HeldOutVotes,
+    ValidationSet,
+    train_validation_split,
+)
 from committee.learners.base.estimator import CommitteeEstimator
+from committee.learners.base.fit_record import FitRecord
 from committee.learners.base.fit_tasks import FitTasks, Fitted
 from committee.learners.base.shared_parameters import EarlyStoppingParameters, with_fit_parameters
-
-if TYPE_CHECKING:
-    import os
-
-    from committee.data.offsets import Offsets
-    from committee.data.rows import Rows, TargetRows
-    from committee.files.journal import Checkpoint
-    from committee.learners.base.early_stopping import HeldOutVotes
-    from committee.learners.base.fit_record import FitRecord
 
 
 class BoostingRun(ABC):
@@ -164,8 +165,6 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         if scoring is None:
             stopping = self._early_stopping(run, held_out)
         else:
-            from committee.learners.base.early_stopping import HeldOutScore  # few fits are scored
-
             votes, classes = self._held_out_votes(run, held_out), getattr(self, "classes_", None)
             stopping = EarlyStopping(HeldOutScore(scoring, held_out, votes, classes), self.n_iter_no_change)
         stopping.tol = 0.0 if self._tol_is_of_training else self.tol
@@ -222,8 +221,6 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         return generator
 
     def _hold_out(self, rows: Any, random: np.random.RandomState) -> tuple[Any, Any]:
-        from committee.learners.base.early_stopping import train_validation_split  # few fits hold rows out
-
         rows, held_out = train_validation_split(rows, self.validation_fraction, random, getattr(self, "classes_", None))
         rows, table = rows.with_numbers(self.table_)  # target statistics are learned from training rows alone
         self.table_ = table

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,9 @@ from committee.data.rows import Rows, inner_weights
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.base.predictors import BaseClassifier
+from committee.learners.base.row_sampling import Fold, Folds, group_folds
 from committee.vote.committee import Committee
 from committee.vote.links.temperature import best_temperature
-
-if TYPE_CHECKING:
-    from committee.learners.base.row_sampling import Fold
 
 N_FOLDS = 5
 ENOUGH_ROWS = 100
@@ -128,8 +126,6 @@ class CalibratedClassifier(BaseClassifier):
         return self._calibrated(fitted, HeldOutEvidence.joined(held_out) if held_out else None)
 
     def _folds(self, rows: Rows, n_folds: int, group: Index | None) -> Iterable[Fold]:
-        from committee.learners.base.row_sampling import Folds, group_folds
-
         if group is None:
             return Folds.of(rows, n_folds, n_threads(self.n_jobs))
         return group_folds(group, rows.weights, n_folds)

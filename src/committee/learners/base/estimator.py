@@ -7,12 +7,12 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -38,20 +38,17 @@ from committee.data.matrices import (
     reject_path,
     reject_sparse,
 )
+from committee.data.offsets import Offsets
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.rows import Rows, TargetRows, nonzero_weights, row_weights
 from committee.data.table_schema import TableSchema
+from committee.data.target_statistics import HighCardinality
+from committee.files.journal import Checkpoint
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.fitted_learner import FittedLearner
 from committee.learners.base.parameters import Parameter
 from committee.learners.base.shared_parameters import with_fit_parameters
 from committee.learners.base.stored_learner import CallbackSupportMixin, StoredLearner
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
-    from committee.data.offsets import Offsets
-    from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
-    from committee.files.journal import Checkpoint
 
 R = TypeVar("R", Rows, TargetRows)
 
@@ -260,8 +257,6 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         max_bins = most_bins(getattr(self, "max_bins", MAX_SUBSET_CATEGORIES))
         if self.table_.n_categories.max() <= min(MAX_SUBSET_CATEGORIES, max_bins):
             return rows
-        from committee.data.target_statistics import HighCardinality  # few tables have many categories
-
         assert not isinstance(rows.X, SparseMatrix)  # which has no categories
         levels = HighCardinality.of_table(rows.X, self.table_, max_bins, of)
         numbered, table = replace(rows, levels=levels).with_numbers(self.table_)

@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 from numpy.random import Generator, RandomState
 from numpy.typing import NDArray
+from sklearn.callback import CallbackContext
 
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import Index
+from committee.data.offsets import Offsets
+from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.parallel import trained_members
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.data.typed_json import field
@@ -32,9 +35,6 @@ from committee.learners.base.row_sampling import fit_generator, group_numbers
 from committee.learners.base.stored_learner import CallbackSupportMixin
 
 if TYPE_CHECKING:
-    from sklearn.callback import CallbackContext
-
-    from committee.data.offsets import Offsets
     from committee.learners.base.fit_record import Codec, FitRecord
 
 T = TypeVar("T")
@@ -317,8 +317,6 @@ def _digests(estimator: Any) -> dict[str, str]:
 
 def _digest_of_rows(estimator: Any, rows: Any, groups: Any) -> str:
     # of the encoded rows, the columns' names and kinds, the classes and the groups
-    from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
-
     digest = blake2b(digest_size=16)
     arrays = {each.name: getattr(rows, each.name) for each in fields(rows)}
     if isinstance(matrix := arrays["X"], SparseMatrix):

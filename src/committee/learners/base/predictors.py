@@ -4,30 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from committee.data.labels import Labels, encode_classes, label_vector, n_columns, target_matrix, target_vector
 from committee.data.matrices import is_out_of_core
 from committee.data.number_types import MAX_CLASSES
-from committee.data.rows import Rows, TargetRows, checked_weights, nonzero_weights, row_weights, weighted_by_class
+from committee.data.rows import (
+    ClassWeights,
+    Rows,
+    TargetRows,
+    checked_weights,
+    nonzero_weights,
+    row_weights,
+    weighted_by_class,
+)
 from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.stored_learner import ClassifierMixin, RegressorMixin
-from committee.vote.committee import Committee
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.probability import Share
 from committee.voters.forest import Forest
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
-    from committee.data.rows import ClassWeights
-    from committee.vote.committee import RegressionCommittee
 
 
 @with_parameters
@@ -61,8 +64,6 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         return weights
 
     def _class_weights(self, y: Labels, weights: NDArray[np.float64]) -> ClassWeights:
-        from committee.data.rows import ClassWeights  # few fits weigh classes
-
         return ClassWeights.of(self.class_weight, y, weights)
 
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from numpy.random import Generator
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -22,9 +22,7 @@ from committee.learners.base.parameters import (
     parameter,
     with_parameters,
 )
-
-if TYPE_CHECKING:
-    from committee.voters.growing import TargetCriterion
+from committee.voters.growing import TargetCriterion
 
 T = TypeVar("T")
 

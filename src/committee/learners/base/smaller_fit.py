@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, log2
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64
@@ -20,9 +21,6 @@ from committee.learners.base.calibration import ENOUGH_ROWS, N_FOLDS, Calibrated
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.row_sampling import Fold
 from committee.vote.committee import Committee
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LEAST_ROWS = 400
 """Least number of rows of which half are enough for the smaller fit; with fewer, four fifths are."""

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
 
+from committee.data.table_schema import TableSchema
 from committee.data.typed_json import NUMERIC, decode, encode, field
+from committee.files.documents import Document, Header, Tensors, read_sorted_classes
 from committee.files.store import Storable
 from committee.learners.base.parameters import fitted, with_parameters
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
-    from committee.data.table_schema import TableSchema
-    from committee.files.documents import Document, Tensors
     from committee.vote.committee import Committee, RegressionCommittee
 
     class BaseEstimator:
@@ -104,8 +103,6 @@ class StoredLearner(Storable, BaseEstimator):
         sklearn.exceptions.NotFittedError
             If the learner is not fitted.
         """
-        from committee.files.documents import Header
-
         if not hasattr(self, "committee_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet; call fit before it is saved.")
         model = self._for_file()
@@ -132,7 +129,6 @@ class StoredLearner(Storable, BaseEstimator):
         ValueError
             If the document or an array is invalid.
         """
-        from committee.files.documents import Header, read_sorted_classes
         from committee.files.kinds import COMMITTEES
 
         model: Any = rebuild_unfitted(document, tensors.depth)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,9 @@ from committee.data.columns import is_frame, open_frame
 from committee.data.matrices import SparseMatrix, as_sparse_matrix, is_out_of_core, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import U64, row_digests
+from committee.data.table_schema import TableSchema
 from committee.data.text import check_names
 from committee.data.user_warnings import warn_user
-
-if TYPE_CHECKING:
-    from committee.data.table_schema import TableSchema
 
 ROUNDING = 1e-9
 """Relative error of a count that is taken for rounding: 0.9 of 10 rows are 9, whatever their float product is."""

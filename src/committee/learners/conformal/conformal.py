@@ -6,12 +6,12 @@ import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -26,6 +26,7 @@ from committee.data.matrices import is_out_of_core, reject_path
 from committee.data.number_types import F64, Index, Mask
 from committee.data.offsets import checked_offset
 from committee.data.rows import row_weights
+from committee.data.table_schema import TableSchema
 from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
@@ -61,11 +62,6 @@ from committee.learners.conformal.out_of_sample import (
     unfitted_copy,
 )
 from committee.vote.committee import Committee, RegressionCommittee
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
-    from committee.data.table_schema import TableSchema
 
 
 @with_parameters

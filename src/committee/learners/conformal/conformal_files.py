@@ -14,6 +14,8 @@ from sklearn.frozen import FrozenEstimator
 
 from committee.data.number_types import check_array, check_range
 from committee.data.typed_json import field
+from committee.files.documents import Document, Tensors
+from committee.files.kinds import COMMITTEES, describe_model, learner_class
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.stored_learner import (
     StoredLearner,
@@ -22,9 +24,6 @@ from committee.learners.base.stored_learner import (
     rebuild_unfitted,
 )
 from committee.learners.conformal.out_of_sample import Source
-
-if TYPE_CHECKING:
-    from committee.files.documents import Document, Tensors
 
 
 class ConformalFiles(CommitteeEstimator):
@@ -45,8 +44,6 @@ class ConformalFiles(CommitteeEstimator):
         def _sort_scores(self) -> None: ...
 
     def to_document(self, tensors: Tensors) -> Document:
-        from committee.files.kinds import describe_model
-
         if not hasattr(self, "known_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet; call fit before it is saved.")
         inside = self.committee_
@@ -127,8 +124,6 @@ class ConformalFiles(CommitteeEstimator):
 
 
 def _model_of(document: Document, tensors: Tensors) -> Any:
-    from committee.files.kinds import COMMITTEES, learner_class
-
     name = field(document, "class", str)
     kind = resolve_name(COMMITTEES[name]) if name in COMMITTEES else learner_class(name, tensors.depth)
     return kind.from_document(document, tensors)

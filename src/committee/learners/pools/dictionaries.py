@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,13 @@ from committee.data.matrices import Matrix
 from committee.data.number_types import F64, I8
 from committee.data.rows import Rows, TargetRows
 from committee.data.table_schema import TableSchema
+from committee.learners.base.fit_record import Codec, FitRecord, Parts
 from committee.learners.base.parameters import parameter
 from committee.learners.pools.pool import Candidate, ClassifierPool, Pool, TreePool
 from committee.objectives.programs.penalised_least_squares import TIE, Penalty, first_largest
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits
 from committee.voters.stump_dictionary import StumpDictionary, Stumps
-
-if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord, Parts
-
 
 Found: TypeAlias = tuple[float, list[Candidate]]
 
@@ -56,8 +53,6 @@ class StumpPool(Pool):
     def _recorded(self, given: tuple[Any, ...], compute: Callable[[], Found], *, signed: bool) -> Found:
         if self._record is None:
             return compute()
-        from committee.learners.base.fit_record import Codec
-
         form = Codec(_parts, lambda *parts: self._restored(*parts, signed=signed))
         return self._record.result("stumps", given, compute, form)
 

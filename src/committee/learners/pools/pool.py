@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,13 @@ from sklearn.base import clone
 from committee import _core
 from committee.data.bins import Binned
 from committee.data.number_types import F64, I8
+from committee.learners.base.fit_record import FitRecord, RecordedGrower
 from committee.learners.base.user_voter import fit_weighted, seeded
 from committee.objectives.programs.penalised_least_squares import Penalty
 from committee.voters.estimators import EstimatorVoters, RegressorVoters, SignedVoters, predict_numbers
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_labels_and_votes, tree_grower
 from committee.voters.protocol import Voters
-
-if TYPE_CHECKING:
-    from committee.learners.base.fit_record import FitRecord, RecordedGrower
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +175,6 @@ class TreePool(TrainedPool):
         self.grower: _core.Grower | RecordedGrower = tree_grower(binned, "gini", 2, limits, n_threads)
 
     def keep(self, record: FitRecord) -> None:
-        from committee.learners.base.fit_record import RecordedGrower
-
         self.grower = RecordedGrower(self.grower, self.binned, record)
 
     def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[tuple[_core.GrownTree, NDArray[np.int32]], I8]:
