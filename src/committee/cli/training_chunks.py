@@ -100,10 +100,10 @@ def training_chunks(
     unshown = replace(pieces, source=replace(found, pieces=pieces).checked(needed, table)[0])
     of_rows = numbers.read(unshown)
     rows = first_rows(unshown, SHOWN_ROWS).drop(target, *numbers.names)
-    chosen = select_features(rows, table.kept, part_of(len(rows), len(y)), categorical)
-    notes = (*found.notes, *of_target, *chosen.notes)
+    left_out, of_columns = select_features(rows, table.kept, part_of(len(rows), len(y)), categorical)
+    notes = (*found.notes, *of_target, *of_columns)
     print_notes(notes)
-    columns = tuple(name for name in pieces.columns if name not in (target, *numbers.names, *chosen.left_out))
+    columns = tuple(name for name in pieces.columns if name not in (target, *numbers.names, *left_out))
     marks: dict[str, Counter[str]] = {}
     source, blanks = found.checked(needed, table, marks)
     X = replace(shown, source=source, columns=columns)

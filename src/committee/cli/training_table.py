@@ -139,8 +139,8 @@ def check_text_target(target: str, y: NDArray[Any]) -> None:
         return
     import polars as pl
 
-    for nearly in nearly_numeric_columns(pl.DataFrame({target: y})):
-        raise ValueError(f"target {nearly.name!r} is text, as {nearly.words}; drop these rows, or add --task classes")
+    for cells in nearly_numeric_columns(pl.DataFrame({target: y})).values():
+        raise ValueError(f"target {target!r} is text, as {cells}; drop these rows, or add --task classes")
 
 
 def check_classes(target: str, y: NDArray[Any]) -> None:

@@ -12,16 +12,11 @@ from committee.data.readers.file_format import FileFormat
 from committee.data.readers.table_reader import read_table
 from committee.data.readers.tables import read_table_with_notes, reject_infinite_cells, split_target
 from tests.crafted_sheets import xlsx
+from tests.data.readers.test_tables import written
 
 ROWS = [(1, 2.5, "yes"), (3, 4.5, "no"), (5, 6.5, "yes")]
 BODY = "1,2.5,yes\n3,4.5,no\n5,6.5,yes\n"
 TABLE = "a,b,y\n" + BODY
-
-
-def written(folder: Path, content: str, name: str = "table.csv") -> Path:
-    path = folder / name
-    path.write_text(content, "utf-8")
-    return path
 
 
 @pytest.mark.parametrize(

@@ -40,14 +40,6 @@ _QUANTITY = rf"^[+-]?\s*({_SIGNS})?\s*[+-]?(\d[\d.,\s']*)\s*([^\d\s.,+-][^\d\s]{
 _ORDINALS = ("st", "nd", "rd", "th")
 
 
-@dataclass(frozen=True)
-class SelectedFeatures:
-    """Columns to leave out, and notes for the user."""
-
-    left_out: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
 def select_features(
     X: pl.DataFrame,
     keep: Sequence[str] = (),
@@ -55,14 +47,14 @@ def select_features(
     categorical: Sequence[str] = (),
     *,
     free_text: bool = False,
-) -> SelectedFeatures:
-    """Leave out identifiers that are not in `keep`; `part` describes the rows in notes.
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the identifiers that are not in `keep`, to leave out, and notes; `part` describes the rows in notes.
 
     With `free_text` columns of sentences stay, and may be long.
     """
     nearly = nearly_numeric_columns(X)
     sentences = [name for name in X.columns if free_text and name not in categorical and are_sentences(X[name])]
-    others = {*check_names(keep, X.columns, "--keep"), *(each.name for each in nearly), *sentences}
+    others = {*check_names(keep, X.columns, "--keep"), *nearly, *sentences}
     ids = id_like_columns(X)
     found = {name: reason for name, reason in ids.items() if name not in others and not _is_of_numbers(X[name])}
     if len(found) == X.width:
@@ -73,15 +65,14 @@ def select_features(
             f"column {name!r} is left out: it {reason}{part}; --keep {shlex.quote(name)} learns from it"
             for name, reason in found.items()
         ]
-    left_out = tuple(found)
     notes += [
-        f"column {each.name!r} is read as text because {each.words}{part}; if they mean missing, name them by"
-        " --missing, or leave them empty in the file"
-        for each in nearly
+        f"column {name!r} is read as text because {cells}{part}; if they mean missing, name them by --missing, or leave"
+        " them empty in the file"
+        for name, cells in nearly.items()
     ]
-    notes += unit_notes(X.drop({*left_out, *(each.name for each in nearly), *categorical}, strict=False))
-    reject_long_text(X.drop({*left_out, *sentences}))
-    return SelectedFeatures(left_out, tuple(notes))
+    notes += unit_notes(X.drop({*found, *nearly, *categorical}, strict=False))
+    reject_long_text(X.drop({*found, *sentences}))
+    return tuple(found), tuple(notes)
 
 
 def are_sentences(column: pl.Series) -> bool:
@@ -128,26 +119,18 @@ def _reason(column: pl.Series) -> str | None:
     return whole_number_reason(column.name, column.to_numpy())
 
 
-@dataclass(frozen=True)
-class NearlyNumeric:
-    """A text column of numbers but for a few cells, which often mean missing."""
+def nearly_numeric_columns(frame: pl.DataFrame) -> dict[str, str]:
+    """Return the text columns of which at least 90 % of the present cells are numbers, and text on the others.
 
-    name: str
-    count: int
-    cells: str
-
-    @property
-    def words(self) -> str:
-        return f"{'1 cell is no number' if self.count == 1 else f'{self.count:,} cells are no numbers'} ({self.cells})"
-
-
-def nearly_numeric_columns(frame: pl.DataFrame) -> list[NearlyNumeric]:
-    """Find text columns of which at least 90 % of the present cells are numbers, but not all."""
-    found: list[NearlyNumeric] = []
+    The others often mean missing.
+    """
+    found: dict[str, str] = {}
     for column in text_columns(frame):
         others = ~are_numbers(column) & column.is_not_null()
-        if 0 < others.sum() <= 0.1 * (len(column) - column.null_count()):
-            found.append(NearlyNumeric(column.name, int(others.sum()), describe_cells(column, others)))
+        n = int(others.sum())
+        if 0 < n <= 0.1 * (len(column) - column.null_count()):
+            cells = "1 cell is no number" if n == 1 else f"{n:,} cells are no numbers"
+            found[column.name] = f"{cells} ({describe_cells(column, others)})"
     return found
 
 
@@ -207,16 +190,19 @@ def learned_features(
 
     times = find_time_formats([column for column in X.get_columns() if column.name not in categorical], dates)
     X = convert_columns(X, times.forms)
-    chosen = SelectedFeatures((), ())
+    left_out: tuple[str, ...] = ()
+    notes = times.notes
     if keep != "all":
         kept = keep if isinstance(keep, str) else [name for name in keep if name not in numeric]
-        chosen = select_features(X.drop(numeric, strict=False), kept, categorical=categorical, free_text=free_text)
+        features = X.drop(numeric, strict=False)
+        left_out, more = select_features(features, kept, categorical=categorical, free_text=free_text)
+        notes += more
     # committees compute the months, weekdays and hours of dates, which must not look like numbers
     typed = {name: form for name, form in times.forms.items() if kind_of_format(form) == "date"}
-    X = restore_times(X.drop(chosen.left_out), typed)
+    X = restore_times(X.drop(left_out), typed)
     declared = [one.name for one in text_columns(X) if one.name in categorical or _half_are_numbers_or_dates(one)]
     X = X.with_columns(pl.col(name).cast(pl.Categorical) for name in declared)
-    return LearnedFeatures(X, times.forms, (*times.notes, *chosen.notes), chosen.left_out)
+    return LearnedFeatures(X, times.forms, notes, left_out)
 
 
 def _half_are_numbers_or_dates(column: pl.Series) -> bool:
