@@ -23,6 +23,13 @@ def learned(X: Any, n_categories: list[int], weights: Any = None) -> Design:
     return Design.learn(X, w, np.array(n_categories, dtype=np.int32))
 
 
+def of_frame(table: Any, **options: Any) -> tuple[TableSchema, NDArray[np.float64], Design]:
+    """Schema of a table, its encoded matrix and its design."""
+    schema = TableSchema.learn(table, **options)
+    X = schema.encode(table)
+    return schema, X, Design.learn(X, np.ones(len(X)), schema.n_categories)
+
+
 def by_hand(design: Design, X: NDArray[np.float64]) -> NDArray[np.float64]:
     """Cell by cell."""
     D = np.empty((len(X), len(design)))
@@ -107,8 +114,7 @@ def test_mean_of_very_large_numbers_is_finite():
 
 def test_unseen_category_is_missing():
     frame = pl.DataFrame({"city": ["Oslo", "Bergen", None, "Oslo", "Tromsø"], "size": [1.0, 2.0, 3.0, 4.0, None]})
-    table = TableSchema.learn(frame)
-    design = Design.learn(table.encode(frame), np.ones(5), table.n_categories)
+    table, _, design = of_frame(frame)
     unseen = pl.DataFrame({"city": ["Paris", None], "size": [1.0, 1.0]})
     rows = design.matrix(table.encode(unseen))
     assert_array_equal(rows[0], rows[1])
@@ -124,21 +130,15 @@ def test_unseen_category_is_missing():
 
 
 def test_names_of_every_kind_of_column():
-    frame = pl.DataFrame({"old": [True, False, None], "n": [1, 2, 3]})
-    table = TableSchema.learn(frame)
-    design = Design.learn(table.encode(frame), np.ones(3), table.n_categories)
+    table, _, design = of_frame(pl.DataFrame({"old": [True, False, None], "n": [1, 2, 3]}))
     assert design.names(table) == ["old = True", "old missing", "n"]
-    X = np.array([[0.0, nan, 1.0], [1.0, 2.0, 5.0]])
-    nameless = TableSchema.learn(X, categorical_features=[2])
-    design = Design.learn(nameless.encode(X), np.ones(2), nameless.n_categories)
+    nameless, _, design = of_frame(np.array([[0.0, nan, 1.0], [1.0, 2.0, 5.0]]), categorical_features=[2])
     assert design.names(nameless) == ["x0", "x1", "x1 missing", "x2 = 5.0"]
 
 
 def test_column_of_text_that_is_never_there():
-    frame = pl.DataFrame({"note": pl.Series([None, None], dtype=pl.String), "n": [1.0, 2.0]})
-    table = TableSchema.learn(frame)
-    design = Design.learn(table.encode(frame), np.ones(2), table.n_categories)
-    assert np.isfinite(design.matrix(table.encode(frame))).all()
+    table, X, design = of_frame(pl.DataFrame({"note": pl.Series([None, None], dtype=pl.String), "n": [1.0, 2.0]}))
+    assert np.isfinite(design.matrix(X)).all()
     assert len(design.names(table)) == len(design)
 
 

@@ -45,15 +45,8 @@ def test_numpy_scalars_become_python_numbers():
 @pytest.mark.parametrize(
     "document",
     [
-        1e999,
-        {},
-        [1],
-        {"list": 3},
-        {"float": "1"},
-        {"float": []},
-        {"dict": [[1]]},
-        {"dict": [[{"list": []}, 1]]},
-        {"a": 1},
+        *(1e999, {}, [1], {"a": 1}, {"list": 3}, {"float": "1"}, {"float": []}),
+        *({"dict": pairs} for pairs in ([[1]], [[{"list": []}, 1]])),
     ],
 )
 def test_what_stands_for_no_value(document):

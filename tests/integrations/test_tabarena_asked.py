@@ -67,10 +67,11 @@ def test_a_configuration_comes_before_what_follows_from_the_rest(kind):
     assert (early.n_iter_no_change, early.learning_rate) == (7, 0.03)
 
 
+@pytest.mark.parametrize("other", [{"num_cpus": 2}, {"time_limit": 3600.0}], ids=str)
 @pytest.mark.parametrize("kind", MAKERS)
-def test_threads_change_no_answer(kind, rows):
+def test_threads_and_enough_time_change_no_answer(kind, other, rows):
     X, y = rows
-    one, two = (made(kind, num_cpus=n, validated=True).fit(X[::3], y[::3]).predict_proba(X) for n in (1, 2))
+    one, two = (made(kind, validated=True, **options).fit(X[::3], y[::3]).predict_proba(X) for options in ({}, other))
     assert (one == two).all()
 
 
@@ -86,13 +87,6 @@ def test_a_fit_that_is_late_has_its_first_part(kind, rows):
     else:
         assert late.committee_.n_voters == 1 < whole.committee_.n_voters
     assert np.isfinite(late.predict_proba(X)).all()
-
-
-def test_enough_time_changes_nothing(rows):
-    X, y = rows
-    for kind in MAKERS:
-        free, limited = (made(kind, time_limit=limit, validated=True).fit(X[::3], y[::3]) for limit in (None, 3600.0))
-        assert (free.predict_proba(X) == limited.predict_proba(X)).all()
 
 
 def test_the_committee_is_told_nine_tenths_of_the_time():
