@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,20 +28,6 @@ from committee.learners.conformal.out_of_sample import Source
 
 class ConformalFiles(CommitteeEstimator):
     """Base of the conformal learners that writes and reads their documents."""
-
-    if TYPE_CHECKING:
-        estimator_: Any
-        difficulty_: Any
-        fold_models_: list[Any]
-        method: str
-
-        @property
-        def _trained(self) -> Any: ...
-        @property
-        def leave_out_(self) -> Any: ...
-        @property
-        def row_categories(self) -> Any: ...
-        def _sort_scores(self) -> None: ...
 
     def to_document(self, tensors: Tensors) -> Document:
         if not hasattr(self, "known_"):
