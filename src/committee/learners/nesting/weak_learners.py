@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import log
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,20 +51,6 @@ class Trained:
     """Draws one answer of an oracle on every training row; None where q is known."""
 
 
-class WeakLearner(Protocol):
-    """Search for a voter for weighted rows of two classes."""
-
-    def train(self, weights: NDArray[Any]) -> Trained | None:
-        """Return a voter for rows of these weights (not normalised), or None.
-
-        None: there are rows of one class only, or no stump is better than a constant vote.
-        """
-
-    def constant(self) -> Trained | None: ...
-
-    def voters(self, trained: list[Trained]) -> SoftStumps | OracleVoters: ...
-
-
 class StumpLearner:
     """Soft stumps: column and threshold of least Z, with a given softness in standard deviations of the column.
 
@@ -91,6 +77,7 @@ class StumpLearner:
         self._record = record
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
+        """Return a stump for rows of these weights (not normalised); None if none is better than a constant vote."""
         feature, edge, ascending, missing, _, words = self._best(weights)
         if feature < 0:
             return None
@@ -142,6 +129,7 @@ class VoterLearner:
         self.seed: int = int(random.randint(2**31 - 1))
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
+        """Return a voter for rows of these weights (not normalised); None if they are of one class only."""
         # rows without weight are left out: hard voters upstream leave most rows of a deep node without
         heavy = np.flatnonzero(weights > 0)
         if len(np.unique(self.y[heavy])) < 2:
@@ -160,6 +148,10 @@ class VoterLearner:
         # an oracle is drawn on new rows as often as on the training rows
         n_draws = [one.n_draws if is_only_drawn(one.voter) else 0 for one in trained]
         return OracleVoters([one.voter for one in trained], np.array(n_draws, np.int64), self.estimate, self.seed)
+
+
+WeakLearner: TypeAlias = StumpLearner | VoterLearner
+"""Search for a voter for weighted rows of two classes."""
 
 
 def is_only_drawn(voter: Any) -> bool:
