@@ -1,4 +1,4 @@
-"""Loss of scores: targets and weights of rows, gradients, best constants, scores of trees, base of the learners.
+"""Loss of scores: targets and weights of rows, gradients, best constants, scores of trees, bases of the learners.
 
 Scores are ``(n,)``, or ``(D, n)`` where each row has D > 1 of them.
 """

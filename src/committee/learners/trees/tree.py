@@ -1,4 +1,4 @@
-"""Classification trees, regression trees and stumps that may abstain, on the native kernels."""
+"""Classification trees with shrunk class shares, regression trees and stumps that may abstain."""
 
 from __future__ import annotations
 
