@@ -17,10 +17,10 @@ from committee.data.rows import Rows
 from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
+from committee.learners.base.calibration import BoostedCalibration
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss, weighted_error
 from committee.learners.base.fit_record import FitRecord, RecordedGrower
 from committee.learners.base.parameters import parameter, with_parameters
-from committee.learners.base.smaller_fit import BoostedCalibration
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Softmax
 from committee.voters.growing import GrowthLimits, forest_from_grown, majority_class, tree_grower

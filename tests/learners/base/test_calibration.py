@@ -27,10 +27,15 @@ from committee import (
     SubaggingClassifier,
 )
 from committee.data.rows import Rows
-from committee.learners.base import calibration, smaller_fit
-from committee.learners.base.calibration import CalibratedClassifier, HeldOutEvidence
+from committee.learners.base import calibration
+from committee.learners.base.calibration import (
+    CalibratedClassifier,
+    HeldOutEvidence,
+    SmallerFit,
+    sampled_rows,
+    temperature_of,
+)
 from committee.learners.base.row_sampling import Folds
-from committee.learners.base.smaller_fit import SmallerFit, sampled_rows, temperature_of
 from committee.vote.links.probability import Softmax, TemperedMargin, TemperedShare
 from committee.vote.links.temperature import best_temperature
 from tests.crafted_files import craft
@@ -315,8 +320,8 @@ def test_few_rows_have_folds_and_many_a_sample(monkeypatch):
         return own(self, model, rows, fold)
 
     monkeypatch.setattr(AdaBoostClassifier, "_fitted_on", recorded)
-    monkeypatch.setattr(smaller_fit, "MANY_ROWS", 500)
-    monkeypatch.setattr(smaller_fit, "MANY_ROWS_PER_VOTER", 0)
+    monkeypatch.setattr(calibration, "MANY_ROWS", 500)
+    monkeypatch.setattr(calibration, "MANY_ROWS_PER_VOTER", 0)
     for n, expected in ((150, [(120, 4)] * 4), (396, [(316, 4)] * 2), (402, [(200, 4)])):
         fits.clear()
         AdaBoostClassifier(4).fit(*numbers(2, n))

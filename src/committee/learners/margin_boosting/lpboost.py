@@ -18,9 +18,9 @@ from committee.data.rows import Rows, nonzero_sample_weights
 from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import run_rounds
+from committee.learners.base.calibration import BoostedCalibration
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
-from committee.learners.base.smaller_fit import BoostedCalibration
 from committee.learners.base.user_voter import voter_template
 from committee.learners.margin_boosting.margin_boosting import ClassRuns, VotingRun
 from committee.learners.pools.dictionaries import (
