@@ -12,19 +12,21 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
-from typing import Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from committee import MODELS, MODELS_OF_NUMBERS
 from committee import model as new_model
-from committee.data.table_schema import TableSchema
 from committee.data.text import suggest_names
 from committee.report.grid import Grid
 
-Matrix: TypeAlias = NDArray[np.float64]
-Maker: TypeAlias = Callable[[TableSchema, int, int], Any]
+if TYPE_CHECKING:  # the help of the command line lists models, and needs no NumPy
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from committee.data.table_schema import TableSchema
+
+Matrix: TypeAlias = "NDArray[np.float64]"
+Maker: TypeAlias = "Callable[[TableSchema, int, int], Any]"
 
 BUILDING_BLOCKS = frozenset({"abstaining_stump"})
 """Models that are weak learners of ensembles, compared only when named."""

@@ -1,4 +1,4 @@
-"""File formats of tables: separated text, spreadsheets, Parquet, Feather and JSON lines, each as a polars frame."""
+"""Separated text, Parquet, Feather and JSON lines as polars frames."""
 
 from __future__ import annotations
 
