@@ -31,6 +31,7 @@ NAMES = (
     "autogluon",
     "distil",
     "replay",
+    "wide",
     "noise_categories",
     "rare_classes",
     "probabilities",
