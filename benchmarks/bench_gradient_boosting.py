@@ -80,6 +80,7 @@ def contenders(rounds: int, threads: int, n_classes: int = 2) -> dict[str, Any]:
             leaf_l2=0.0,
             subsample=1.0,
             max_features=None,
+            max_features_tree=None,
             extra_trees=False,
             n_jobs=threads,
             **alike,

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "bindings/arrays.hpp"
+#include "trees/gradient/first_splits.hpp"
 
 namespace committee {
 namespace {
@@ -97,6 +98,31 @@ nb::object py_histogram_seconds(Codes codes, In1<std::int32_t> n_bins, In1<std::
   return array_of(std::move(seconds));
 }
 
+nb::object py_first_split_gains(AnyCodes codes, In1<std::int32_t> n_bins, In1<std::uint8_t> categorical,
+                                In<double> gradient, In<double> hessian, std::optional<In1<std::int32_t>> rows,
+                                std::int64_t least, double l2, int n_threads) {
+  require_codes(codes, n_bins);
+  const std::int64_t n = extent(codes, 0), n_used = rows ? length(*rows) : n;
+  require(length(categorical) == length(n_bins), "categorical needs one number per column");
+  require(length(gradient) >= n && length(gradient) % n == 0 && length(hessian) == length(gradient),
+          "gradient and hessian need one number per row and output");
+  for (std::int64_t i = 0; rows && i < n_used; ++i)
+    require((*rows)(i) >= 0 && (*rows)(i) < n, "rows holds a number outside the table");
+  for (std::int64_t i = 0; i < length(gradient); ++i)
+    require(std::isfinite(gradient.data()[i]) && hessian.data()[i] >= 0.0 && std::isfinite(hessian.data()[i]),
+            "gradients must be finite, hessians finite and not negative");
+  require(least >= 1 && l2 >= 0.0, "least must be at least 1, and l2 not negative");
+  Vector<double> gains;
+  with_table(codes, n_bins, categorical.data(), [&](const auto& table) {
+    unlocked(n_threads, [&](ThreadTeam& team) {
+      require_codes_in_range(table, team);
+      gains = first_split_gains(table, gradient.data(), hessian.data(), length(gradient) / n, data_or_null(rows),
+                                n_used, least, l2, team);
+    });
+  });
+  return array_of(std::move(gains));
+}
+
 }  // namespace
 
 void register_histogram(nb::module_& m) {
@@ -105,6 +131,9 @@ void register_histogram(nb::module_& m) {
   m.def("histogram_seconds", &py_histogram_seconds, "codes"_a.noconvert(), "n_bins"_a.noconvert(),
         "labels"_a.noconvert(), "n_classes"_a, "weights"_a.noconvert(), "rows"_a.noconvert().none(), "repeats"_a,
         "n_threads"_a);
+  m.def("first_split_gains", &py_first_split_gains, "codes"_a.noconvert(), "n_bins"_a.noconvert(),
+        "categorical"_a.noconvert(), "gradient"_a.noconvert(), "hessian"_a.noconvert(), "rows"_a.noconvert().none(),
+        "least"_a, "l2"_a, "n_threads"_a);
 }
 
 }  // namespace committee

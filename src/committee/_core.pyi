@@ -250,6 +250,26 @@ class DeepGrower:
 def walk_codes(codes: Codes | SparseCodes, n_bins: I32, tree: TreeNodes, rows: I32) -> I32:
     """Leaf of each of ``rows`` of a binned table in a tree, ``(len(rows),)``."""
 
+# --- gradient/first_splits.hpp -----------------------------------------------------------------------------
+
+def first_split_gains(
+    codes: Codes | SparseCodes,
+    n_bins: I32,
+    categorical: U8,
+    gradient: F64,
+    hessian: F64,
+    rows: I32 | None,
+    least: int,
+    l2: float,
+    n_threads: int,
+) -> F64:
+    """Gain of the best split of the rows on each column, ``(p,)``; -inf where none leaves `least` rows on both sides.
+
+    With the sums G and H of gradients and hessians ``(D, n)`` of each side a split gains sum_d [G_d^2 / (H_d + l2)],
+    left plus right. A number's split is at a threshold, missing values on the right; a category's parts it from the
+    others.
+    """
+
 # --- gradient/grower.hpp -----------------------------------------------------------------------------------
 
 class GradientTree(TreeNodes):

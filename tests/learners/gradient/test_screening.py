@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import random as sparse_random
 
-from committee import GradientBoostingClassifier, GradientBoostingRegressor
-from committee.data.bins import Binned
+from committee import GradientBoostingClassifier, GradientBoostingRegressor, _core
+from committee.data.bins import Binned, Bins
+from committee.data.matrices import SparseMatrix
 from committee.data.table_schema import TableSchema
 from committee.learners.gradient import screening
 from committee.learners.gradient.screening import n_screened, screened_columns
@@ -32,28 +34,40 @@ def naive_gain(codes, g, h, w, categorical, least, l2):
 
 
 @pytest.mark.parametrize("n_scores", [1, 3])
-def test_it_is_the_naive_one(n_scores, monkeypatch):
-    monkeypatch.setattr(screening, "_BLOCK_CELLS", 200)
+def test_it_is_the_naive_one(n_scores):
     rng = np.random.default_rng(n_scores)
     X = rng.normal(size=(40, 25)).round(1)
     X[:, :5] = rng.integers(0, 4, (40, 5))
     X[rng.random(X.shape) < 0.1] = np.nan
     table = TableSchema.learn(X, list(range(5)))
     binned = Binned.of(table.encode(X), None, table, 8)
-    g, h, w = (
-        rng.normal(size=(n_scores, 40)),
-        rng.uniform(0.5, 1.0, (n_scores, 40)),
-        rng.integers(0, 3, 40).astype(float),
-    )
+    w = rng.integers(0, 3, 40).astype(float)
+    g, h = rng.normal(size=(n_scores, 40)) * w, rng.uniform(0.5, 1.0, (n_scores, 40)) * w
     gains = [
         naive_gain(binned.codes[:, j], g, h, w, j < 5 and bool(binned.bins.n_categories[j]), 5, 0.5) for j in range(25)
     ]
     expected = np.sort(np.argsort(gains)[-7:])
-    found = screened_columns(binned, g.squeeze(), h.squeeze(), w, 7, 5, 0.5)
+    found = screened_columns(binned, g.squeeze(), h.squeeze(), w, 7, 5, 0.5, 1)
     assert_array_equal(found, expected)
     order = rng.permutation(40)
     shuffled = Binned(binned.bins, binned.codes[order])
-    assert_array_equal(screened_columns(shuffled, g[:, order], h[:, order], w[order], 7, 5, 0.5), expected)
+    again = screened_columns(shuffled, g[:, order].copy(), h[:, order].copy(), w[order], 7, 5, 0.5, 2)
+    assert_array_equal(again, expected)
+
+
+def test_zeros_that_are_not_stored_have_the_same_gains():
+    rng = np.random.default_rng(0)
+    X = sparse_random(60, 30, 0.2, "csr", rng=rng)
+    matrix = SparseMatrix.read(X)
+    table = TableSchema.learn(X.toarray())
+    bins = Bins.learn(matrix, None, table.n_categories, 16)
+    g, h = rng.normal(size=60), np.ones(60)
+    every, stored = (
+        _core.first_split_gains(codes, bins.n_bins, bins.categorical, g, h, None, 2, 1.0, 1)
+        for codes in (bins.encode(X.toarray()), bins.encode(matrix))
+    )
+    assert_array_equal(every, stored)
+    assert np.isfinite(every).sum() > 20
 
 
 @pytest.fixture

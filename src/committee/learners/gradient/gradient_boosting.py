@@ -168,8 +168,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
     max_features_tree: int | float | str | None = shared.max_features(
         "auto",
         f""""auto": all; where there are more of them than half the rows, and than {LEAST_SCREENED:,}, as many whose
-        best split of all training rows gains most, the same in all rounds (not with `feature_weights`, sparse rows,
-        or rows on workers).""",
+        best split of all training rows gains most, the same in all rounds (not with `feature_weights`, nor for
+        rows on workers).""",
         of="round",
         auto=True,
     )

@@ -191,7 +191,7 @@ class GradientFit:
             gradient, hessian = np.empty_like(F), np.empty_like(F)
             target.write_gradients(F, target.w, gradient, hessian, self.n_threads)
             sums = gradient, hessian, target.w, most, learner.min_samples_leaf, learner.leaf_l2
-            self._screened[parted] = screened_columns(self.binned, *sums)
+            self._screened[parted] = screened_columns(self.binned, *sums, self.n_threads)
         return self._screened[parted]
 
     def run(self, parted: PartedRows | None, rate: float, settings: RoundSettings) -> GradientRun:
