@@ -172,8 +172,7 @@ def documents(n: int):
 @pytest.mark.parametrize(
     "learner",
     [
-        # "auto" screens the columns of dense rows alone
-        GradientBoostingClassifier(n_estimators=5, max_features_tree=None, random_state=0),
+        GradientBoostingClassifier(n_estimators=5, random_state=0),
         RandomForestClassifier(2, random_state=0),
         AdaBoostClassifier(5),
     ],
