@@ -35,14 +35,32 @@ def load_unless_refused(path: Path, content: bytes) -> Any:
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
 
 
-def craft(content: bytes, change: Change) -> bytes:
-    """The file with its contents changed and the digest made to match."""
+def contents(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Document and arrays of a model file, to be changed."""
     length = int.from_bytes(content[:8], "little")
     document = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["committee"])
-    arrays = {name: array.copy() for name, array in safetensors.numpy.load(content).items()}
-    change(document, arrays)
+    return document, {name: array.copy() for name, array in safetensors.numpy.load(content).items()}
+
+
+def written(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """The file of a document and arrays, with their digest."""
     text = json.dumps(document)
+    arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
     return sort_metadata(safetensors.numpy.save(arrays, {"committee": text, "digest": digest(text, arrays)}))
+
+
+def craft(content: bytes, change: Change) -> bytes:
+    """The file with its contents changed and the digest made to match."""
+    document, arrays = contents(content)
+    change(document, arrays)
+    return written(document, arrays)
+
+
+def at(document: Any, path: tuple[Any, ...]) -> Any:
+    """The value at a place of a JSON document."""
+    for step in path:
+        document = document[step]
+    return document
 
 
 def put(name: str, at: Any, to: Any) -> Change:
@@ -67,20 +85,14 @@ def tell(*path: Any, value: Any) -> Change:
     """One value of the model's document."""
 
     def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
-        place = document["model"]
-        for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = value
+        at(document["model"], path[:-1])[path[-1]] = value
 
     return change
 
 
 def forget(*path: Any) -> Change:
     def change(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
-        place = document["model"]
-        for step in path[:-1]:
-            place = place[step]
-        del place[path[-1]]
+        del at(document["model"], path[:-1])[path[-1]]
 
     return change
 

@@ -25,9 +25,6 @@ PACKAGE = ROOT / "src" / "committee"
 CORE = ROOT / "core"
 PAGE = ROOT / "docs" / "architecture.md"
 
-UPWARD: dict[tuple[str, str], str] = {}
-"""The imports that go up, and why."""
-
 LATE = {
     "narwhals",
     "polars",
@@ -126,10 +123,6 @@ def own_imports(module: str) -> list[tuple[str, Import]]:
     return [(target, imported) for target, imported in found if target is not None]
 
 
-def allowed_up(module: str, target: str) -> bool:
-    return (module, target) in UPWARD or (module, "*") in UPWARD
-
-
 def test_modules_import_only_from_layers_below():
     heights = layers()
     homeless = [str(MODULES[module].relative_to(ROOT)) for module in MODULES if layer_of(module) not in heights]
@@ -138,7 +131,7 @@ def test_modules_import_only_from_layers_below():
         f"{MODULES[module].relative_to(ROOT)}:{imported.line} imports committee.{target}"
         for module in MODULES
         for target, imported in own_imports(module)
-        if heights[layer_of(target)] < heights[layer_of(module)] and not allowed_up(module, target)
+        if heights[layer_of(target)] < heights[layer_of(module)]
     ]
     assert not upward, f"imports from a layer above: {upward}"
 
@@ -172,11 +165,6 @@ def test_every_layer_is_there():
     for name in layers():
         assert name == "_core" or (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file(), f"there is no {name}"
     assert layers()["_core"] == max(layers().values())
-
-
-def test_exceptions_are_still_needed():
-    for module, target in UPWARD:
-        assert target == "*" or target in {found for found, _ in own_imports(module)}
 
 
 def test_costly_packages_are_imported_late():
@@ -321,10 +309,7 @@ def test_kernels_include_only_from_below():
 
 def test_kernels_include_each_other_in_no_circle():
     # a unit and its own header are one node
-    graph = {
-        path: {other for other in included_by(path) if other != path.with_suffix(".hpp")} for path in kernel_files()
-    }
-    TopologicalSorter(graph).prepare()
+    TopologicalSorter({path: {*included_by(path)} - {path.with_suffix(".hpp")} for path in kernel_files()}).prepare()
 
 
 def test_kernels_know_no_learner():

@@ -1,6 +1,5 @@
 """Files that an earlier version wrote: they load, answer as they did, and hold every kind of thing that a file can."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import fields
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import safetensors.numpy
 from numpy.testing import assert_allclose, assert_array_equal, assert_array_max_ulp
 from numpy.typing import NDArray
 
@@ -18,6 +16,7 @@ import committee
 from committee.data.categories import CategoryValues
 from committee.data.typed_json import encode
 from committee.files.documents import Tensors
+from committee.files.store import read_contents
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from tests.crafted_files import craft
 from tests.golden.write import ANSWERS, FOLDER, MODELS, table
@@ -34,17 +33,10 @@ def stored() -> dict[str, NDArray[Any]]:
     return dict(np.load(ANSWERS))
 
 
-def whole_document(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    whole: dict[str, Any] = json.loads(header["__metadata__"]["committee"])
-    return whole
-
-
 @cache
 def document(name: str) -> dict[str, Any]:
     """What a file says of its model."""
-    model: dict[str, Any] = whole_document(FOLDER / f"{name}.safetensors")["model"]
+    model: dict[str, Any] = read_contents(FOLDER / f"{name}.safetensors")[0]["model"]
     return model
 
 
@@ -58,7 +50,7 @@ def test_every_release_has_written_files() -> None:
     """A version that is in the changes has golden files of its own, which all later ones load."""
     changes = (FOLDER.parent.parent / "CHANGELOG.md").read_text("utf-8")
     released = set(re.findall(r"^## (\d+\.\d+\.\d+)", changes, re.MULTILINE))
-    written = {whole_document(path)["package_version"] for path in FOLDER.rglob("*.safetensors")}
+    written = {read_contents(path)[0]["package_version"] for path in FOLDER.rglob("*.safetensors")}
     assert released and released <= written
 
 
@@ -84,7 +76,7 @@ def test_the_file_answers_as_it_did(name: str, tmp_path: Path) -> None:
             assert_array_equal(now, answer)
     model.save(tmp_path / "again")
     assert_same_arrays(path, tmp_path / "again")
-    before, after = (whole_document(file) for file in (path, tmp_path / "again"))
+    before, after = (read_contents(file)[0] for file in (path, tmp_path / "again"))
     add_later_parameters(before)
     for each in (before, after):
         expand(each)
@@ -124,7 +116,7 @@ def every_number(arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def assert_same_arrays(path: Path, other: Path) -> None:
-    ours, theirs = (every_number(safetensors.numpy.load(file.read_bytes())) for file in (path, other))
+    ours, theirs = (every_number(read_contents(file)[1]) for file in (path, other))
     assert ours.keys() == theirs.keys()
     for name, array in ours.items():
         assert array.dtype == theirs[name].dtype and array.tobytes() == theirs[name].tobytes(), name

@@ -8,8 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.conftest import pytest_report_header  # sets the kernels to test, before anything imports them
-from tests.fuzz import FUZZERS, ROUND, fuzzer
-from tests.fuzz.loop import fuzz
+from tests.fuzz import FUZZERS, fuzz, fuzzer
 
 MEMORY_DISK = Path("/dev/shm")
 """Where there is one, files that only a case needs lie in memory."""
@@ -43,7 +42,7 @@ def main() -> int:
             if options.rounds is None:
                 limits = {"seconds": 60.0 * options.minutes / len(options.names)}
             else:
-                limits = {"cases": options.rounds * ROUND[name]}
+                limits = {"cases": options.rounds * FUZZERS[name][1]}
             findings = fuzz(name, tested, options.seed, FOUND, **limits)
         print(findings, flush=True)
         for path in findings.faults:

@@ -19,8 +19,8 @@ from typing import Any
 import committee as c
 from committee import Checkpoint, CheckpointError
 from tests.checkpoint_cases import CASES, bits, unfitted
-from tests.crafted_files import craft, places
-from tests.fuzz.model_files import at, change_array, damage, some_value
+from tests.crafted_files import at, craft, places
+from tests.fuzz.model_files import change_array, damage, some_value
 
 DEEPEST = 30
 """Values nested deeper are the business of another fuzzer."""

@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import safetensors.numpy
 
 from committee.data.table_schema import TableSchema
-from committee.files.store import ModelFileError, digest, load, sort_metadata
-from tests.crafted_files import places
+from committee.files.store import ModelFileError, load
+from tests.crafted_files import at, contents, places, written
 
 SEEDS = Path(__file__).parents[1] / "golden"
 """A model of every learner, and every kind of thing that a file can hold."""
@@ -54,24 +53,9 @@ def seeds() -> dict[str, bytes]:
     return {path.stem: path.read_bytes() for path in sorted(SEEDS.glob("*.safetensors"))}
 
 
-@cache
-def _parsed(name: str) -> tuple[str, Arrays]:
-    content = seeds()[name]
-    length = int.from_bytes(content[:8], "little")
-    text = json.loads(content[8 : 8 + length])["__metadata__"]["committee"]
-    return text, safetensors.numpy.load(content)
-
-
 def parts(name: str) -> tuple[Document, Arrays]:
     """Document and arrays of a seed, to be changed."""
-    text, arrays = _parsed(name)
-    return json.loads(text), {key: array.copy() for key, array in arrays.items()}
-
-
-def at(document: Any, path: tuple[Any, ...]) -> Any:
-    for step in path:
-        document = document[step]
-    return document
+    return contents(seeds()[name])
 
 
 def some_value(random: Random) -> Any:
@@ -358,13 +342,6 @@ class ModelFiles:
             return "refused"
         use(model, self.again)
         return "loaded"
-
-
-def written(document: Document, arrays: Arrays) -> bytes:
-    """The file of a document and arrays, with their digest."""
-    text = json.dumps(document)
-    arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
-    return sort_metadata(safetensors.numpy.save(arrays, {"committee": text, "digest": digest(text, arrays)}))
 
 
 def use(model: Any, path: Path) -> None:

@@ -3,13 +3,14 @@
 The cases follow from the code: what has changed meets new ones, and the same code the same ones wherever it is tried.
 """
 
+from random import Random
+
 import pytest
 
 from committee.files.journal import code_digest
-from tests.crafted_files import places
-from tests.fuzz import CORPUS, FUZZERS, ROUND, fuzzer, time_limit
-from tests.fuzz.loop import SLOWEST, fuzz
-from tests.fuzz.model_files import ModelFiles, at, parts, seeds, written
+from tests.crafted_files import at, places, written
+from tests.fuzz import CORPUS, FUZZERS, SLOWEST, fuzz, fuzzer, time_limit
+from tests.fuzz.model_files import ModelFiles, parts, seeds
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -17,8 +18,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FUZZERS)
 def test_new_cases_show_no_fault(name, tmp_path):
     (tmp_path / "work").mkdir()
-    seed = int(code_digest(FUZZERS[name].partition(":")[0]), 16) % 2**32
-    findings = fuzz(name, fuzzer(name, tmp_path / "work"), seed, tmp_path, cases=max(1, ROUND[name] // 10))
+    place, in_a_round = FUZZERS[name]
+    seed = int(code_digest(place.partition(":")[0]), 16) % 2**32
+    findings = fuzz(name, fuzzer(name, tmp_path / "work"), seed, tmp_path, cases=max(1, in_a_round // 10))
     print(findings)
     faults = [path.with_suffix(".txt").read_text("utf-8") for path in findings.faults]
     assert not faults, f"seed {findings.seed}, cases {findings.faults}:\n{faults[0]}"
@@ -46,10 +48,7 @@ def test_a_file_without_one_of_its_attributes_shows_no_fault(name, tmp_path):
         tested.run(written(document, arrays))
 
 
-def test_a_case_is_made_again_from_its_seed(tmp_path):
-    from random import Random
-
-    for name in FUZZERS:
-        (tmp_path / name).mkdir()
-        made = fuzzer(name, tmp_path / name)
-        assert made.case(Random("7/0")) == made.case(Random("7/0")) != made.case(Random("7/1"))
+@pytest.mark.parametrize("name", FUZZERS)
+def test_a_case_is_made_again_from_its_seed(name, tmp_path):
+    made = fuzzer(name, tmp_path)
+    assert made.case(Random("7/0")) == made.case(Random("7/0")) != made.case(Random("7/1"))
