@@ -23,7 +23,7 @@ KINDS = {
     "committee of ensembles": ("tests/learners/blend/",),
     "trained ensembles": ("tests/learners/reweighting/", "tests/learners/pruning/", "tests/learners/certificates/"),
     "learners, each": ("tests/learners/",),
-    "documents": ("tests/test_docs.py", "tests/test_extending.py", "tests/test_equations.py", "tests/test_site.py"),
+    "documents": ("tests/test_docs.py", "tests/test_extending.py"),
     "architecture": ("tests/test_architecture.py", "tests/test_project_files.py"),
     "golden files": ("tests/test_golden_files.py",),
     "kernels": ("tests/core/",),

@@ -1,4 +1,4 @@
-"""The pages, docstrings and examples do what they say.
+"""The pages, docstrings, examples and equations do what they say; `make site` builds the whole website of them.
 
 On a page, in order and in a folder of its own:
 
@@ -7,6 +7,7 @@ On a page, in order and in a folder of its own:
 - a ``console`` fence has its ``$ committee ...`` lines run; the words of the output shown must occur in the real one.
 """
 
+import ast
 import contextlib
 import doctest
 import importlib
@@ -19,11 +20,14 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from docs.site_parts.links_outside import linked_from
+from docs.site_parts.plain_docstrings import escaped
 from typer.testing import CliRunner
 
 import committee
@@ -36,16 +40,19 @@ from committee.objectives.programs.penalties import PENALTIES
 from committee.report.metrics import METRICS
 from committee.vote.links.mean import MEAN_LINKS
 from committee.vote.links.probability import LINKS
+from tests.browser.test_site import ROUTES
+from tests.site_links import broken_links
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
     ROOT / "SECURITY.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
-    *sorted((ROOT / "docs" / "papers").glob("*.md")),
+    *sorted(DOCS.glob("*.md")),
+    *sorted((DOCS / "tutorials").glob("*.md")),
+    *sorted((DOCS / "papers").glob("*.md")),
 ]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MODULES = sorted(
@@ -205,18 +212,17 @@ def test_links_lead_somewhere(page):
 
 def test_every_page_is_in_a_table_of_the_site():
     """Of the start page or of the page of a part; the menus of the website have the same."""
-    docs = ROOT / "docs"
-    tables = [docs / f"{name}.md" for name in ("index", "how-to", "reference", "explanation", "project")]
-    tables += [docs / "tutorials" / "index.md", docs / "papers" / "index.md"]
+    tables = [DOCS / f"{name}.md" for name in ("index", "how-to", "reference", "explanation", "project")]
+    tables += [DOCS / "tutorials" / "index.md", DOCS / "papers" / "index.md"]
     links = {table: re.findall(r"\]\(([^)#\s]+\.md)", table.read_text("utf-8")) for table in tables}
     named = {(table.parent / link).resolve() for table, found in links.items() for link in found}
-    pages = {*docs.glob("*.md"), *docs.glob("tutorials/*.md"), *docs.glob("papers/*.md")}
-    assert not [str(page.relative_to(docs)) for page in sorted(pages - named - {docs / "index.md"})]
+    pages = {*DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md"), *DOCS.glob("papers/*.md")}
+    assert not [str(page.relative_to(DOCS)) for page in sorted(pages - named - {DOCS / "index.md"})]
 
 
 def documented() -> list[tuple[str, object]]:
     """Names of docs/reference.md with the objects that they name."""
-    page = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    page = (DOCS / "reference.md").read_text("utf-8")
     found = []
     for part in page.split(".. currentmodule:: ")[1:]:
         module = part.split("\n")[0].strip()
@@ -257,5 +263,122 @@ def test_example_runs(script, tmp_path):
 
 
 def test_the_gallery_is_complete():
-    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    index = (DOCS / "index.md").read_text("utf-8")
     assert EXAMPLES and not [script.name for script in EXAMPLES if f"(../examples/{script.name})" not in index]
+
+
+# --- the website ------------------------------------------------------------------------------------------------------
+
+PUBLIC = ["", "report", "objectives.losses", "bounds", "dask", "learners.trained_ensembles", "onnx"]
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_the_reference_has_every_public_name(package):
+    reference = set(re.findall(r"^   (\w+)$", (DOCS / "reference.md").read_text("utf-8"), re.MULTILINE))
+    assert not set(importlib.import_module(f"committee.{package}".rstrip(".")).__all__) - reference
+
+
+def test_links_out_of_the_pages_lead_to_the_site_or_the_repository(monkeypatch):
+    text = (
+        "[a](../CHANGELOG.md#b) [c](../examples/margins.py) [d](../core/bins/bins.hpp) [e](theory.md#x) ![f](f.png)\n"
+        "```python\n[g](../core/bins/bins.hpp)\n```\n"
+    )
+    monkeypatch.delenv("SITE_SOURCE", raising=False)
+    site = "[a](changes.md#b) [c](gallery/margins.rst) d [e](theory.md#x) ![f](f.png)\n"
+    assert linked_from("guide", text, "docs").startswith(site)
+    assert linked_from("guide", text, "docs").endswith("[g](../core/bins/bins.hpp)\n```\n")
+    monkeypatch.setenv("SITE_SOURCE", "https://host/blob/main")
+    assert "[d](https://host/blob/main/core/bins/bins.hpp)" in linked_from("guide", text, "docs")
+    assert linked_from("papers/sbpmt", "[a](../theory.md)", "docs/papers") == "[a](../theory.md)"
+    assert linked_from("changes", "[a](docs/theory.md#b)", "") == "[a](theory.md#b)"
+
+
+def test_the_routes_that_are_written_down_are_those_of_the_start_page():
+    """Words of a link and of a search, by docs/routes.md; `make browser` follows them in the built site."""
+    routes = (DOCS / "routes.md").read_text("utf-8")
+    rows = re.findall(r'^\| [^|]+ \| "([^"]+)" [^|]+ \| "([^"]+)" \|$', routes, re.MULTILINE)
+    assert dict(rows) == {words: query for words, (_, query) in ROUTES.items()}
+    start = (DOCS / "index.md").read_text("utf-8")
+    for words, (leads_to, _) in ROUTES.items():
+        assert f"[{words}]({leads_to.replace('.html', '.md')})" in start
+
+
+def test_docstrings_keep_their_signs():
+    assert escaped(["the sum |w| of w_, ``a|b_``"]) == [r"the sum \|w\| of w\_, ``a|b_``"]
+    assert escaped(["J. Zhu (2009).", ".. [r1] J. Zhu, H. Zou", "A row. One"]) == [
+        r"J\. Zhu (2009).", r".. [r1] J\. Zhu, H. Zou", "A row. One"
+    ]  # fmt: skip
+    example = [">>> f(1)  # |x|", "a_ | b", "", "c_ |"]
+    assert escaped(example) == [*example[:3], r"c\_ \|"]
+
+
+def test_broken_links_are_found(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<a id="top" href="b.html#here">b</a><a href="#gone">c</a><img src="d.png">', "utf-8"
+    )
+    (tmp_path / "b.html").write_text(
+        '<p id="here"></p><a href="a.html#top">a</a><a href="https://host/x">x</a>', "utf-8"
+    )
+    assert broken_links(tmp_path) == ["a.html links to #gone", "a.html links to d.png"]
+
+
+def test_the_badges_say_what_is_true():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    badges = sorted((DOCS / "_static" / "badges").glob("*.svg"))
+    said = {path.stem: re.search(r"aria-label=\"([^\"]+)\"", path.read_text("utf-8"))[1] for path in badges}
+    assert said["license"] == f"license: {project['project']['license']}"
+    assert said["python"] == f"python: {project['project']['requires-python'].replace('>=', '')} or later"
+    assert said["coverage"] == f"coverage: at least {project['tool']['coverage']['report']['fail_under']} %"
+    assert "make coverage" in (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert all(f"(docs/_static/badges/{name}.svg)" in readme for name in said)
+
+
+# --- equations: the index of docs/theory.md names code and tests, and the code names the label ------------------------
+
+
+def index_rows() -> list[tuple[str, ...]]:
+    """Label, code and test of every row."""
+    section = (DOCS / "theory.md").read_text("utf-8").split("## Where each equation is\n")[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    return [tuple(re.findall(r"`([^`]+)`", row)) for row in rows]
+
+
+EQUATIONS = index_rows()
+
+
+def definition(path: Path, name: str) -> ast.FunctionDef | ast.ClassDef:
+    """The function, class or method of that qualified name in a file."""
+    body: list[ast.stmt] = ast.parse(path.read_text("utf-8")).body
+    for part in name.split("."):
+        found = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == part]
+        assert found, f"{path.relative_to(ROOT)} has no {name}"
+        last = found[-1]  # overloads come before what they stand for
+        body = last.body
+    return last
+
+
+def test_the_index_covers_the_documents():
+    assert len(EQUATIONS) >= 50
+    assert len({label for label, _, _ in EQUATIONS}) == len(EQUATIONS)
+
+
+@pytest.mark.parametrize(("label", "code", "test"), EQUATIONS, ids=[label for label, _, _ in EQUATIONS])
+def test_both_ends_of_an_equation_exist(label, code, test):
+    file, _, name = code.partition(":")
+    line = f"Equation: {label} (docs/theory.md)"
+    if file.startswith("core/"):
+        assert line in (ROOT / file).read_text("utf-8"), f"{file} does not say '{line}'"
+    else:
+        said = ast.get_docstring(definition(ROOT / "src" / "committee" / file, name)) or ""
+        assert line in said, f"the docstring of {code} does not say '{line}'"
+    file, _, name = test.partition(":")
+    definition(ROOT / "tests" / file, name)
+
+
+def test_labels_in_the_code_are_in_the_index():
+    known = {label for label, _, _ in EQUATIONS}
+    for folder, pattern in (("src", "*.py"), ("core", "*.hpp")):
+        for path in (ROOT / folder).rglob(pattern):
+            for label in re.findall(r"Equation: ([a-z0-9-]+) \(docs/theory\.md\)", path.read_text("utf-8")):
+                assert label in known, f"{path.relative_to(ROOT)} names {label}, which docs/theory.md does not"
