@@ -143,6 +143,7 @@ class NamedParameters:
     name: ClassVar[str]
 
     def to_json(self) -> dict[str, Any]:
+        """Return the name and the parameters as JSON values."""
         return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]  # subclasses are dataclasses
 
 

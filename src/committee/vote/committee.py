@@ -151,6 +151,7 @@ class Committee(WeightedVotes):
 
     @classmethod
     def read_header(cls, document: Document) -> Header:
+        """Read the classes and the table from the document of a model file."""
         from committee.files.documents import Header, read_classes
 
         return Header.from_document(document, read_classes)
@@ -395,12 +396,14 @@ class RegressionCommittee(WeightedVotes):
 
     @staticmethod
     def read_link(stored: object) -> MeanLink:
+        """Read a link from its JSON values."""
         from committee.vote.links.mean import from_json
 
         return from_json(stored)
 
     @classmethod
     def read_header(cls, document: Document) -> Header:
+        """Read the table from the document of a model file."""
         from committee.files.documents import Header
 
         return Header.from_document(document, None)

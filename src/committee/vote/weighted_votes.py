@@ -380,6 +380,7 @@ class WeightedVotes(Storable, ABC):
     def read_header(cls, document: Document) -> Header: ...
 
     def to_document(self, tensors: Tensors) -> Document:
+        """Return the document of a model file; its arrays are put into `tensors`."""
         votes = self.votes_to_document(tensors)
         return {"class": type(self).__name__, **self._header.to_document(), **votes}
 
@@ -409,6 +410,7 @@ class WeightedVotes(Storable, ABC):
         return cast("Self", replace(committee, voters=replace(committee.voters, names=tuple(header.names))))
 
     def votes_to_document(self, tensors: Tensors) -> Document:
+        """Return the part of the document that describes link, voters and intercept; their arrays go into `tensors`."""
         from committee.files.kinds import VOTERS, describe_part
 
         tensors.put(weights=self.weights)

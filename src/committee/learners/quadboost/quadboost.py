@@ -123,7 +123,8 @@ class QuadBoost(Boosting):
     _tol_is_of_training = True
 
     @abstractmethod
-    def target_of(self, rows: Any) -> ScoreTargets: ...
+    def target_of(self, rows: Any) -> ScoreTargets:
+        """Return the scores to fit, and the shares of the rows' weights."""
 
     @abstractmethod
     def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee:
