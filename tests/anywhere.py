@@ -28,7 +28,7 @@ INTERRUPTS = (
     "tests/learners/base/test_interrupts.py::test_a_signal_ends_the_threads_of_a_pool",
     "tests/learners/base/test_interrupts.py::test_a_signal_ends_a_certificate",
     "tests/learners/base/test_interrupts.py::test_a_signal_ends_a_comparison",
-    "tests/learners/blend/test_interrupts.py",
+    "tests/learners/blend/test_callbacks.py",
     "tests/objectives/programs/test_programs.py",
     "tests/dask/test_failures.py::test_an_interrupt_cancels_what_is_left",
     "tests/cli/test_fit.py::test_ctrl_c_ends_the_training_and_the_model_is_written",

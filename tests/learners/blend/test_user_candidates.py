@@ -23,9 +23,6 @@ from xgboost import XGBClassifier
 
 from committee import CommitteeClassifier, CommitteeRegressor, GradientBoostingClassifier, certify, load
 from committee.learners.blend import blend
-from committee.learners.blend.members import Candidate
-from committee.learners.blend.portfolio import FitMemory
-from committee.learners.blend.time_plan import TimeLimit, TimePlan
 from committee.learners.blend.user_candidates import VOTES
 from committee.report.model_pages import render_model
 from tests.small_portfolio import BOTH, FAST, answers, rows_for
@@ -313,46 +310,6 @@ def test_losses_need_predictions_in_their_domain():
     medians.fit(X, y)
     residual = y - cross_val_predict(LinearRegression(), X, y, cv=KFold(2))
     assert_allclose(y - medians.oof_prediction_, residual - np.median(np.append(residual, 0.0)), atol=1e-12)
-
-
-class Costs:
-    """Costs of which those of another library are unknown."""
-
-    n_scores = 2
-
-    def seconds(self, candidate, n):
-        return 1e-9 * n
-
-
-@pytest.mark.parametrize(("power", "fits"), [(1.0, 4), (2.0, None)])
-def test_time_of_an_estimator_is_predicted_by_growing_samples(power, fits, monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr("committee.learners.blend.time_plan.time.perf_counter", lambda: clock[0])
-    plan = TimePlan(TimeLimit(60.0, 0.0), Costs(), 100_000, 75_000, 4)
-    sizes = []
-
-    def sample(candidate, n):
-        sizes.append(n)
-        clock[0] += 1e-4 * n if power == 1.0 else 1e-7 * n**2
-
-    one = Candidate("other", object, estimator=KNeighborsClassifier())
-    chosen = plan.chosen(one, [], sample, first=False)
-    assert sizes == [200 * 2**k for k in range(len(sizes))] and clock[0] <= 3.0 + 1e-9
-    most, seconds, growth = plan._measured["other"]
-    assert_allclose(growth, power, rtol=1e-6)
-    assert_allclose(plan._seconds(one, 1), 1.15 * seconds * (75_000 / most) ** power)
-    if fits is not None:
-        assert chosen.n_fits in (fits, None) and chosen.max_rows is None
-    else:
-        assert chosen.max_rows is not None or isinstance(chosen, str)
-
-
-def test_memory_of_an_estimator_counts_its_rows():
-    memory = FitMemory(n=10_000, row=80.0, n_columns=10, n_scores=2, n_folds=4, n_trained=7500, n_threads=1)
-    other = Candidate("other", object, estimator=KNeighborsClassifier())
-    assert memory.needed(other).kept > 4 * 7500 * 80.0
-    lines = Candidate("lines", GradientBoostingClassifier, {"n_estimators": 1})
-    assert [one.name for one in memory.within(memory.peak([lines]), [other, lines])[0]] == ["lines"]
 
 
 def test_a_given_size_counts_other_members_by_their_memory(all_stay):
