@@ -1,4 +1,4 @@
-"""Committees of ensembles: the vote, held-out figures, splitters, candidates that fail, few rows."""
+"""Committees of ensembles: the vote, held-out figures, candidates that fail, few rows, contributions."""
 
 import warnings
 from dataclasses import replace
@@ -8,8 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, log_loss, r2_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from committee import (
     CommitteeClassifier,
@@ -24,12 +26,13 @@ from committee.data.table_schema import TableSchema
 from committee.data.text import byte_text
 from committee.learners.base.row_sampling import Folds, copied_rows
 from committee.learners.blend import portfolio
-from committee.learners.blend.fold_fits import FoldTrainer
 from committee.learners.blend.members import Candidate
 from committee.learners.blend.out_of_fold import oob_is_held_out
 from committee.learners.blend.portfolio import candidates
+from committee.learners.blend.weights import WeightedVote
 from tests.small_portfolio import BOTH, FAST, answers, out_of_fold, rows_for
-from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
+from tests.subjects import noisy_scores, numbers, weights
+from tests.vote.explain.mixed_table import mixed_table
 
 pytestmark = pytest.mark.usefixtures("small_members")
 
@@ -41,19 +44,6 @@ def only(monkeypatch, *names, **changes):
         monkeypatch.setattr(portfolio, table, known)
         left = tuple(name for name in names if name in known)
         monkeypatch.setattr(portfolio, of, dict.fromkeys(getattr(portfolio, of), left))
-
-
-@pytest.fixture
-def fits(monkeypatch):
-    """Name of the candidate and rows of every fit."""
-    done, fit = [], FoldTrainer.model
-
-    def noted(self, candidate, settings, index, *given):
-        done.append((candidate.name, index))
-        return fit(self, candidate, settings, index, *given)
-
-    monkeypatch.setattr(FoldTrainer, "model", noted)
-    return done
 
 
 class Broken(TreeVoter):
@@ -350,93 +340,6 @@ def test_repeated_rows_are_rows_of_weight(kind, monkeypatch):
     assert_allclose(model.member_weights_, repeated.member_weights_, atol=1e-5)
 
 
-# --- cv and groups ---------------------------------------------------------------------------------------------------
-
-
-@BOTH
-def test_groups_are_judged_by_fits_that_saw_none_of_them(kind, fits):
-    X, y = rows_for(kind)
-    groups = np.random.default_rng(0).integers(0, 12, len(y))
-    model = kind(**FAST | {"cv": GroupKFold(3)}).fit(X, y, groups=groups)
-    judged = [set(groups[test]) for _, test in GroupKFold(3).split(X, y, groups)]
-    for place, (_, index) in enumerate(fits):
-        assert not judged[place % 3] & set(groups[index])
-    assert {name for name, _ in fits} == {one.name for one in candidates(kind is CommitteeRegressor, "fast")}
-    assert set(model.member_sizes_) == {3}
-
-
-@BOTH
-def test_groups_without_a_splitter_are_kept_whole_by_every_fold(kind, fits):
-    X, y = rows_for(kind)
-    groups = np.random.default_rng(0).integers(0, 12, len(y))
-    model = kind(**FAST | {"cv": 3}).fit(X, y, groups=groups)
-    held = {place % 3: set(groups) - set(groups[index]) for place, (_, index) in enumerate(fits)}
-    assert sum(map(len, held.values())) == 12 == len(set().union(*held.values()))
-    assert all(set(groups) - set(groups[index]) == held[place % 3] for place, (_, index) in enumerate(fits))
-    assert model.n_folds_ == 3
-    frame = pl.DataFrame(X).with_columns(of=groups)
-    named = kind(**FAST | {"cv": 3}).fit(frame, y, groups="of")
-    assert_array_equal(named.member_losses_, model.member_losses_)
-
-
-def test_groups_are_not_folds_of_fewer_than_two_or_without_a_class():
-    X, y = rows_for(CommitteeClassifier)
-    two = np.arange(len(y)) % 2
-    assert CommitteeClassifier(**FAST).fit(X, y, groups=two).n_folds_ == 2
-    with pytest.raises(ValueError, match="one group only, where several are needed"):
-        CommitteeClassifier(**FAST).fit(X, y, groups=np.ones(len(y)))
-    with pytest.raises(ValueError, match=r"without a training row of class .*, which has rows in 1 group;"):
-        CommitteeClassifier(**FAST).fit(X, y, groups=np.where(y == y[0], 9, two))
-    with pytest.raises(ValueError, match=r"reserve=0\.2 is drawn without regard to groups .* the folds respect"):
-        CommitteeClassifier(**FAST, reserve=0.2).fit(X, y, groups=two)
-
-
-def test_groups_that_have_one_answer_each_are_not_judged_by_their_own():
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(30), 8)
-    X = rng.normal(size=(30, 2))[groups]
-    y = rng.permutation(np.arange(30) % 2)[groups]
-    X += 0.01 * rng.normal(size=X.shape)
-    assert CommitteeClassifier(**FAST).fit(X, y).oof_score_ > 0.9
-    assert CommitteeClassifier(**FAST | {"cv": GroupKFold(5)}).fit(X, y, groups=groups).oof_score_ < 0.7
-    assert CommitteeClassifier(**FAST).fit(X, y, groups=groups).oof_score_ < 0.7
-
-
-@pytest.mark.parametrize(
-    ("cv", "n", "message"),
-    [
-        (None, 119, "groups has shape"),
-        (GroupKFold(2), 119, "inconsistent numbers of samples"),
-    ],
-)
-def test_groups_that_are_refused(cv, n, message):
-    X, y = numbers(2)
-    with pytest.raises(ValueError, match=message):
-        CommitteeClassifier(cv=cv).fit(X, y, groups=y[:n])
-
-
-@BOTH
-def test_time_is_judged_by_earlier_fits(kind, fits):
-    X, y = rows_for(kind)
-    model = kind(**FAST | {"cv": TimeSeriesSplit(3)}).fit(X, y)
-    ends = [len(train) for train, _ in TimeSeriesSplit(3).split(X)]
-    assert [len(index) for _, index in fits] == ends * (len(fits) // 3)
-    assert all(index.max() < end for (_, index), end in zip(fits, ends * (len(fits) // 3), strict=True))
-    assert np.isfinite(model.oof_loss_) and model.n_folds_ == 3
-
-
-@BOTH
-def test_splits_number_all_rows_and_those_of_no_weight_are_absent(kind):
-    X, y = rows_for(kind)
-    w = weights() * (np.random.default_rng(3).random(len(y)) < 0.7)
-    splits, place = list(KFold(3).split(X)), np.cumsum(w > 0) - 1
-    fewer = [tuple(place[index[w[index] > 0]] for index in split) for split in splits]
-    model = kind(**FAST | {"cv": splits}).fit(X, y, w)
-    same = kind(**FAST | {"cv": fewer}).fit(X[w > 0], y[w > 0], w[w > 0])
-    assert_same_bits(model, same, X)
-    assert model.oof_loss_ == same.oof_loss_
-
-
 # --- members that are not to be --------------------------------------------------------------------------------------
 
 
@@ -500,13 +403,6 @@ def test_a_constant_target_is_predicted():
 # --- company ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_search_over_effort():
-    X, y = numbers(2)
-    search = GridSearchCV(CommitteeClassifier(cv=2, random_state=0), {"effort": ["fast", "default"]}, cv=2).fit(X, y)
-    assert search.best_params_["effort"] in ("fast", "default")
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
 @BOTH
 def test_seeds_decide_what_members_draw_and_fits_warn_of_nothing(kind):
     X, y = rows_for(kind)
@@ -534,3 +430,81 @@ def test_a_member_that_no_row_is_out_of_bag_of_is_left_out(monkeypatch):
     model = CommitteeClassifier(**FAST).fit(X[:20], y[:20])
     assert "no row is out of bag" in model.left_out_["forest"]
     assert model.member_names_ == ["lines"]
+
+
+# --- contributions and importances -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fitted(monkeypatch):
+    """Fit classifiers whose members all count alike, so that none goes."""
+
+    def alike(self, members, rows, judged):
+        nothing = np.zeros(len(members))
+        return WeightedVote(members, np.full(len(members), 1.0 / len(members)), nothing, nothing, 0.0, 0.0)
+
+    monkeypatch.setattr(CommitteeClassifier, "_weighed", alike)
+    return lambda X, y, effort="best": CommitteeClassifier(**FAST | {"effort": effort}).fit(X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_contributions_add_up_to_the_probabilities(n_classes, fitted):
+    X, y = mixed_table(n_classes=n_classes)
+    model = fitted(X, y)
+    assert len(model.member_names_) == 7
+    shares = model.contributions(X)
+    assert shares.shape == (len(X), 5, n_classes)
+    assert_allclose(shares.sum(axis=1), model.predict_proba(X), atol=1e-12)
+    assert_allclose(shares[:, :-1].sum(axis=2), 0.0, atol=1e-12)
+    score = model.contributions(X, output="score")
+    assert_allclose(score.sum(axis=1), model.decision_function(X), atol=1e-12)
+    assert score.shape == ((len(X), 5) if n_classes == 2 else shares.shape)
+
+
+def test_contributions_of_categories_of_many_levels(fitted):
+    rng = np.random.default_rng(0)
+    town, x = rng.integers(0, 90, 1200), rng.normal(size=1200)
+    y = (x + 3.0 * (town % 2) > 1.5).astype(int)
+    X = pl.DataFrame({"town": [f"t{t}" for t in town], "x": x}, schema={"town": pl.Categorical, "x": pl.Float64})
+    model = fitted(X, y)
+    shares = model.contributions(X)
+    assert model.table_.n_levels[0] == 90
+    assert_allclose(shares.sum(axis=1), model.predict_proba(X), atol=1e-12)
+    assert np.abs(shares[:, 0]).mean() > 0.01
+
+
+def test_a_column_that_no_member_looks_at_adds_nothing(fitted):
+    X, y = numbers(2)
+    X = np.column_stack([X, np.ones(len(X))])
+    model = fitted(X, y)
+    assert not model.contributions(X)[:, 5].any()
+    assert model.feature_importances_[5] == 0.0
+
+
+def test_lines_count_in_the_importances(fitted):
+    model = fitted(*numbers(3), "fast")
+    of_members = [one.voters.record.risk_decrease.sum(axis=0) for one in model.member("lines").voters.members]
+    lines = np.mean([each / each.sum() for each in of_members], axis=0)
+    assert lines.sum() == pytest.approx(1.0)
+    assert (model.feature_importances_ >= lines / 4.0 - 1e-12).all()
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+
+def test_contributions_that_cannot_be(fitted):
+    X, y = numbers(2)
+    with pytest.raises(NotFittedError):
+        CommitteeClassifier().contributions(X)
+    model = fitted(X, y, "fast")
+    with pytest.raises(ValueError, match="output='prediction' is not available for a classifier; give 'probability'"):
+        model.contributions(X, output="prediction")
+    with pytest.raises(TypeError, match="sparse"):
+        model.contributions(csr_array(X))
+
+
+@pytest.mark.filterwarnings("ignore:y holds one class", "ignore:n_samples")
+def test_contributions_of_one_class_and_of_a_forest_alone():
+    X, y = numbers(2)
+    shares = CommitteeClassifier().fit(X, np.zeros(len(X))).contributions(X)
+    assert shares.shape == (len(X), 6, 1) and (shares.sum(axis=1) == 1.0).all()
+    few = CommitteeClassifier(random_state=0).fit(X[:2], y[:2] * 0 + [0, 1])
+    assert_allclose(few.contributions(X).sum(axis=1), few.predict_proba(X), atol=1e-12)

@@ -18,12 +18,9 @@ from committee.report.explanation import Explanation
 from committee.report.inspection import inspection
 from committee.report.row_explanation import RowExplanation
 from tests.cli.calls import succeed
-from tests.small_portfolio import BOTH, FAST, answers, use_small_members
+from tests.small_portfolio import BOTH, FAST, answers
 
-
-@pytest.fixture(autouse=True)
-def small_members(monkeypatch):
-    use_small_members(monkeypatch)
+pytestmark = pytest.mark.usefixtures("small_members")
 
 
 def sales(n: int = 240, seed: int = 0) -> pl.DataFrame:

@@ -1,12 +1,15 @@
-"""Folds of a user's splitter, and too few rows for folds."""
+"""Folds of a user's splitter and of groups, and too few rows for folds."""
 
 import numpy as np
+import polars as pl
 import pytest
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit, StratifiedKFold
+from numpy.testing import assert_array_equal
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit, TimeSeriesSplit
 
 from committee import CommitteeClassifier, CommitteeRegressor
-from tests.small_portfolio import BOTH, rows_for
-from tests.subjects import assert_same_bits, noisy_scores, numbers
+from committee.learners.blend.portfolio import candidates
+from tests.small_portfolio import BOTH, FAST, rows_for
+from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
 
 pytestmark = pytest.mark.usefixtures("small_members")
 
@@ -48,6 +51,8 @@ def test_splits_that_cannot_judge_are_refused(kind, cv, message):
         (GroupKFold(3), np.zeros(120), "n_splits=3 greater than the number of groups: 1"),
         (LeaveOneGroupOut(), np.zeros(120), "fewer than 2 unique groups"),
         (GroupKFold(3), None, "'groups' parameter should not be None"),
+        (GroupKFold(3), np.zeros(119), "inconsistent numbers of samples"),
+        (None, np.zeros(119), "groups has shape"),
     ],
 )
 def test_groups_that_cannot_be_split_are_refused(kind, cv, groups, message):
@@ -66,6 +71,75 @@ def test_groups_of_one_class_each_are_refused():
     )
     y[7] = 2
     refused(CommitteeClassifier, KFold(3), "leaves split 0 without a row of class 2 to train on", y)
+
+
+@BOTH
+def test_groups_are_judged_by_fits_that_saw_none_of_them(kind, fits):
+    X, y = rows_for(kind)
+    groups = np.random.default_rng(0).integers(0, 12, len(y))
+    model = kind(**FAST | {"cv": GroupKFold(3)}).fit(X, y, groups=groups)
+    judged = [set(groups[test]) for _, test in GroupKFold(3).split(X, y, groups)]
+    for place, (_, index) in enumerate(fits):
+        assert not judged[place % 3] & set(groups[index])
+    assert {name for name, _ in fits} == {one.name for one in candidates(kind is CommitteeRegressor, "fast")}
+    assert set(model.member_sizes_) == {3}
+
+
+@BOTH
+def test_groups_without_a_splitter_are_kept_whole_by_every_fold(kind, fits):
+    X, y = rows_for(kind)
+    groups = np.random.default_rng(0).integers(0, 12, len(y))
+    model = kind(**FAST | {"cv": 3}).fit(X, y, groups=groups)
+    held = {place % 3: set(groups) - set(groups[index]) for place, (_, index) in enumerate(fits)}
+    assert sum(map(len, held.values())) == 12 == len(set().union(*held.values()))
+    assert all(set(groups) - set(groups[index]) == held[place % 3] for place, (_, index) in enumerate(fits))
+    assert model.n_folds_ == 3
+    frame = pl.DataFrame(X).with_columns(of=groups)
+    named = kind(**FAST | {"cv": 3}).fit(frame, y, groups="of")
+    assert_array_equal(named.member_losses_, model.member_losses_)
+
+
+def test_groups_are_not_folds_of_fewer_than_two_or_without_a_class():
+    X, y = rows_for(CommitteeClassifier)
+    two = np.arange(len(y)) % 2
+    assert CommitteeClassifier(**FAST).fit(X, y, groups=two).n_folds_ == 2
+    with pytest.raises(ValueError, match="one group only, where several are needed"):
+        CommitteeClassifier(**FAST).fit(X, y, groups=np.ones(len(y)))
+    with pytest.raises(ValueError, match=r"without a training row of class .*, which has rows in 1 group;"):
+        CommitteeClassifier(**FAST).fit(X, y, groups=np.where(y == y[0], 9, two))
+
+
+def test_groups_that_have_one_answer_each_are_not_judged_by_their_own():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), 8)
+    X = rng.normal(size=(30, 2))[groups]
+    y = rng.permutation(np.arange(30) % 2)[groups]
+    X += 0.01 * rng.normal(size=X.shape)
+    assert CommitteeClassifier(**FAST).fit(X, y).oof_score_ > 0.9
+    assert CommitteeClassifier(**FAST | {"cv": GroupKFold(5)}).fit(X, y, groups=groups).oof_score_ < 0.7
+    assert CommitteeClassifier(**FAST).fit(X, y, groups=groups).oof_score_ < 0.7
+
+
+@BOTH
+def test_time_is_judged_by_earlier_fits(kind, fits):
+    X, y = rows_for(kind)
+    model = kind(**FAST | {"cv": TimeSeriesSplit(3)}).fit(X, y)
+    ends = [len(train) for train, _ in TimeSeriesSplit(3).split(X)]
+    assert [len(index) for _, index in fits] == ends * (len(fits) // 3)
+    assert all(index.max() < end for (_, index), end in zip(fits, ends * (len(fits) // 3), strict=True))
+    assert np.isfinite(model.oof_loss_) and model.n_folds_ == 3
+
+
+@BOTH
+def test_splits_number_all_rows_and_those_of_no_weight_are_absent(kind):
+    X, y = rows_for(kind)
+    w = weights() * (np.random.default_rng(3).random(len(y)) < 0.7)
+    splits, place = list(KFold(3).split(X)), np.cumsum(w > 0) - 1
+    fewer = [tuple(place[index[w[index] > 0]] for index in split) for split in splits]
+    model = kind(**FAST | {"cv": splits}).fit(X, y, w)
+    same = kind(**FAST | {"cv": fewer}).fit(X[w > 0], y[w > 0], w[w > 0])
+    assert_same_bits(model, same, X)
+    assert model.oof_loss_ == same.oof_loss_
 
 
 @BOTH
@@ -104,9 +178,3 @@ def test_rows_that_hold_the_same_are_too_few():
     with pytest.warns(UserWarning, match="equal rows count as one; the only row of a class is never held"):
         model = CommitteeClassifier("fast", random_state=0).fit(np.zeros_like(X), y)
     assert model.n_folds_ == 0
-
-
-def test_stratified_splits_part_all_classes():
-    X, y = numbers(3)
-    model = CommitteeClassifier("fast", cv=StratifiedKFold(4), random_state=0).fit(X, y)
-    assert model.n_folds_ == 4 and np.isfinite(model.oof_loss_)

@@ -17,13 +17,12 @@ from committee.learners.blend import portfolio, reduction
 from committee.learners.blend.distillation import STUDENTS, Boosting, ClassDistillation, munged_rows, students
 from committee.learners.blend.model_size import MemberParts, counts_of_parts
 from committee.learners.blend.reduction import most_nodes
-from tests.small_portfolio import BOTH, FAST, answers, rows_for, use_small_members
+from tests.small_portfolio import BOTH, FAST, answers, rows_for
 from tests.subjects import noisy_scores, numbers
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
-    use_small_members(monkeypatch)
+def small(small_members, monkeypatch):
     monkeypatch.setattr(module, "ROWS_WITH_COPIES", 300)
     monkeypatch.setattr(reduction, "LEAST_NODES", 3)
 
@@ -165,9 +164,8 @@ def test_of_many_rows_some_are_drawn(monkeypatch):
 
 @pytest.mark.parametrize("max_nodes", [0, 0.0, -1, 1.5, True, "small", None, float("nan")])
 def test_a_limit_that_is_none_is_refused(max_nodes):
-    model, X, _ = fitted(CommitteeRegressor)
     with pytest.raises(ValueError, match="must be a share in"):
-        model.distil(X, max_nodes=max_nodes)
+        most_nodes(None, max_nodes, 100)
 
 
 def test_what_cannot_be_distilled_is_refused():
