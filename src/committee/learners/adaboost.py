@@ -181,8 +181,6 @@ class Round:
 
 
 class AdaBoostRun(BoostingRun):
-    """Rounds that train a voter, weigh it, and weigh the rows anew."""
-
     link: Link
 
     def __init__(self, model: AdaBoostClassifier, rows: Rows) -> None:
@@ -402,13 +400,11 @@ RULES: dict[str, type[Rule]] = {"discrete": Discrete, "confidence": Confidence, 
 
 
 def shares(tree: _core.GrownTree) -> F64:
-    """Return the share of each leaf and column of ``tree.sums`` in the total weight, 0 in inner nodes."""
     W: F64 = np.where((tree.feature < 0)[:, None], tree.sums, 0.0)
     W /= W.sum()
     return W
 
 
 def normalised(factor: F64, W: F64) -> tuple[F64, float]:
-    """Return the factors scaled so that the new weights sum to 1, and their normaliser Z."""
     Z = float((W * factor).sum())
     return factor / Z, Z

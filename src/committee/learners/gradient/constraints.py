@@ -16,11 +16,6 @@ from committee.data.table_schema import TableSchema
 
 
 def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
-    """Return the direction in which a score may move with each column, ``(p,)``; None if all are free.
-
-    `constraints` is a mapping of columns or array-like ``(p,)`` of -1 (never rises with the column), 1 (never falls)
-    and 0 (free). Raises TypeError or ValueError if a column or direction is not valid.
-    """
     if constraints is None:
         return None
     p = len(table.categorical)
@@ -56,11 +51,6 @@ def _by_column(constraints: Mapping[Any, Any], table: TableSchema) -> list[Any]:
 def directions_of_scores(
     constraints: Any, table: TableSchema, n_scores: int, classes: NDArray[Any] | None
 ) -> NDArray[np.int8] | None:
-    """Return the direction in which each score may move with each column, ``(n_scores, p)``; None if all are free.
-
-    More than two `classes`: a mapping of classes, or one row or mapping for each. Several numbers (no `classes`): one
-    row or mapping for each, or directions for all of them.
-    """
     if isinstance(constraints, Mapping) and not constraints:
         return None
     several, by_name = _is_per_score(constraints), isinstance(constraints, Mapping)
@@ -106,7 +96,6 @@ def _rows(constraints: Any, n_scores: int, of: str) -> list[Any]:
 
 
 def columns_with_directions(constraints: Any) -> list[Any]:
-    """Return the names and numbers of columns that monotone constraints have as keys."""
     parts = _parts(constraints) if _is_per_score(constraints) else [constraints]
     return [column for part in parts if isinstance(part, Mapping) for column in part]
 
@@ -132,11 +121,6 @@ class Interactions:
 
 
 def interactions(constraints: Any, table: TableSchema) -> Interactions:
-    """Return the limits of "pairwise", "no_interactions", or an iterable of groups of columns.
-
-    Columns in no group are one more group, as in scikit-learn. Raises TypeError or ValueError if a group or column is
-    not valid.
-    """
     if isinstance(constraints, str):
         return Interactions({"no_interactions": 1, "pairwise": 2}[constraints])
     groups = [

@@ -33,12 +33,7 @@ RoundVoters: TypeAlias = RegressorVoters | RegressorRounds
 
 @dataclass(eq=False)
 class FunctionalRun(BoostingRun):
-    """Scores F of the training rows, and the rounds so far.
-
-    Each round fits a clone of the base learner for each score to the antigradient of the loss at F, and moves F along
-    their predictions: F <- F + a b(x). The step a is the learning rate, times the best step if there is a line search.
-    If rounds draw no rows, one that changes nothing ends the run, and is dropped unless it is the first. The base
-    learner is given the rows' weights if `weighted`.
+    """Rounds that fit base learners to the antigradient of the loss at the training scores F, and move F along them.
 
     Equation: functional-gradient (docs/theory.md).
     """
@@ -110,7 +105,6 @@ class FunctionalRun(BoostingRun):
         return np.array(self.steps[first:end], dtype=np.float64)
 
     def committee(self, n_rounds: int) -> tuple[RoundVoters, F64]:
-        """Return those of the first `n_rounds` rounds with nonzero steps, or the first round, and their steps."""
         moved = np.flatnonzero(self.weights(0, n_rounds))
         if not len(moved):
             return self.voters(0, 1), self.weights(0, 1)
@@ -119,8 +113,6 @@ class FunctionalRun(BoostingRun):
 
 @with_parameters
 class FunctionalGradientBoosting(LossBoosting):
-    """Base of the classifier and the regressor: rounds of any base learner on the antigradient of a loss."""
-
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("regressors", "regressor_rounds")
 
     base: Any = parameter(

@@ -77,8 +77,6 @@ def rows_of_round(default: float | Literal["auto"]) -> float | Literal["auto"]:
 
 @with_parameters
 class GradientBoosting(WarmStart, LeafRefitting):
-    """Base of the classifier and the regressor: parameters, rounds, held-out rows and warm starts."""
-
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds", "linear_leaves")
     first_parameters: ClassVar[tuple[str, ...]] = (
         *("loss", "learning_rate", "max_leaf_nodes", "early_stopping", "random_state"),

@@ -1,4 +1,4 @@
-"""One fit of a gradient booster: what its trials and its rounds share, and the settings that the trials choose."""
+"""Fit of a gradient booster: data of its trials and rounds, and the settings that trials choose."""
 
 from __future__ import annotations
 
@@ -43,8 +43,6 @@ EXTRA_TREES, EXACT_FROM = 2 / 3, 50_000
 
 @dataclass(frozen=True, eq=False)
 class ChosenRounds:
-    """Number of rounds, learning rate and settings of a fit, and the trials that chose them."""
-
     most: int
     learning_rate: float
     settings: RoundSettings
@@ -53,14 +51,9 @@ class ChosenRounds:
 
 @dataclass(eq=False)
 class GradientFit:
-    """A table with its target and bins, from which runs of a learner begin.
-
-    `parted` are the same rows if some are held out for early stopping.
-    """
-
     learner: Any
     rows: Any
-    parted: PartedRows | None
+    parted: PartedRows | None  # `rows`, if some are held out for early stopping
     seed: int
     n_threads: int
 
@@ -135,7 +128,6 @@ class GradientFit:
         return EXTRA_TREES if self.rows.count < EXACT_FROM else 0.0
 
     def chosen(self) -> ChosenRounds:
-        """Settings that the learner names, and for "auto" those of the trials, if there are any."""
         learner, given = self.learner, self.learner.n_estimators
         rate = WITHOUT_TRIALS if learner.learning_rate == "auto" else learner.learning_rate
         parts: list[PartedRows] = []
@@ -166,7 +158,6 @@ class GradientFit:
         return ChosenRounds(most, pace.learning_rate(best, most), best.settings, results)
 
     def _of_trials(self, units: RowUnits) -> tuple[GradientFit, int]:
-        """Fit in which trials are run, and how many rows of this one there are for each of its rows."""
         learner, rows = self.learner, self.rows
         one_in = one_row_in(rows.count, learner._n_classes)
         if one_in == 1 or isinstance(rows.X, OutOfCoreMatrix):

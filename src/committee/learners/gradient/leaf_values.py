@@ -92,13 +92,12 @@ class LeafPenalty:
 
 
 def leaf_terms(gradient: F64, hessian: F64, w: F64 | None) -> F64:
-    """Stack gradients, hessians and weights of rows, ``(2 D, n)`` or with weights ``(2 D + 1, n)``."""
     terms = [*np.atleast_2d(gradient), *np.atleast_2d(hessian)]
     return np.stack(terms if w is None else [*terms, w])
 
 
 def node_sums(terms: F64, leaf: I32, n_nodes: int) -> F64:
-    """Sum terms ``(k, n)`` over the rows of each leaf, ``(n_nodes, k)``, whatever the order of the rows."""
+    """Sum terms ``(k, n)`` over the rows of each node, ``(n_nodes, k)``; the order of the rows has no effect."""
     largest = np.abs(terms).max(axis=1)
     return _core.sums_of_limbs(_core.node_sums(terms, leaf, n_nodes, largest), largest)
 
@@ -106,11 +105,7 @@ def node_sums(terms: F64, leaf: I32, n_nodes: int) -> F64:
 def refitted_tree(
     tree: _core.GradientTree, sums: F64, count: NDArray[np.integer], penalty: LeafPenalty, *, weighted: bool
 ) -> _core.GradientTree:
-    """Return the tree with its leaf values refitted on other rows, within its nodes' bounds.
-
-    `sums` holds `leaf_terms` summed over the rows of each leaf, ``(N, 2 D)`` or if `weighted` ``(N, 2 D + 1)``.
-    `count` ``(N,)`` holds the number of these rows; a leaf without rows gets the value nearest to 0.
-    """
+    """Return the tree with the best leaf values for `leaf_terms` summed by node, ``(N, 2 D)`` or ``(N, 2 D + 1)``."""
     D, left = tree.value.shape[1], tree.left
     best = penalty.weight(sums[:, :D], sums[:, D : 2 * D], tree.bounds[:, :1], tree.bounds[:, 1:])
     value = np.where(tree.feature[:, None] < 0, best, tree.value)
@@ -155,7 +150,6 @@ class LineFit:
     def sums(
         self, X: F64, tree: _core.GradientTree, leaf: I32, rows: I32 | None, gradient: F64, hessian: F64, n_threads: int
     ) -> _core.LineSums:
-        """Return the sums for a tree's lines over `rows` (None: all) of X ``(n, p)`` in the leaves `leaf` ``(n,)``."""
         g, h, n = np.atleast_2d(gradient), np.atleast_2d(hessian), int(tree.count[0])
         return _core.LineSums(X, leaf, rows, g, h, *self._paths(tree), n, n_threads)
 
@@ -167,7 +161,6 @@ class LineFit:
 
 
 def add_lines(F: F64, lines: LeafLines, X: F64, leaf: I32, step: float, first: int, n_threads: int) -> None:
-    """Add a step along the lines of each row's leaf to scores in place; arguments as of `add_tree`."""
     outputs = F[None] if F.ndim == 1 else F[first : first + lines.slope.shape[1]]
     for k, scores in enumerate(outputs):
         _core.add_leaf_lines(scores, leaf, X, *lines.arrays, k, step, n_threads)

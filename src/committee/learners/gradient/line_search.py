@@ -29,10 +29,8 @@ def best_step(
 ) -> float:
     """Return the a >= 0 at which a convex function is least; 0 if it does not fall at 0.
 
-    Newton steps from `start` within brackets, up to a relative precision of `tolerance`. `slope` returns derivative and
-    curvature at a; where a Newton step leaves the bracket or does not halve the slope, the bracket is halved or the
-    step doubled. The search ends at `largest`, or where the slope is at most `flat` times that at 0. Without `curved`
-    the curvature is not the true one, and a Newton step of length 0 is not a minimum.
+    `slope` returns derivative and curvature at a, the true one if `curved`. The search takes Newton steps from `start`
+    within brackets, and ends at `largest`, or where the slope is at most `flat` times that at 0.
 
     Equation: line-search (docs/theory.md).
 
@@ -67,12 +65,7 @@ def best_step(
 
 
 class LineSearch:
-    """The step along a round's trees that lowers the objective most; scores F ``(n,)`` or ``(D, n)`` move in place.
-
-    The objective is the summed loss of the training rows plus the penalties of all leaf weights. Along Newton's
-    direction the step is at most `LARGEST_STEP`. Along an antigradient (not `newton`) the search starts at Newton's
-    step and goes at most `LONGEST` times as far; if the loss has no true second derivative there is no limit.
-    """
+    """Steps along trees to the least objective: summed loss of the training rows plus penalties of all leaf weights."""
 
     def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int, *, newton: bool = True) -> None:
         self.F = F

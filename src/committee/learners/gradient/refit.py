@@ -30,28 +30,17 @@ from committee.voters.rounds import Rounds
 
 @dataclass(frozen=True, eq=False)
 class LeafRefit:
-    r"""Leaf values that mix those of a trained committee with those of other rows.
-
-    Round after round, the new value of a leaf is the one that training would give it on the other rows, at the scores
-    after the mixed rounds before it, and the mixed value is
-
-        decay_rate * (trained value) + (1 - decay_rate) * (new value).
-
-    Lines in leaves are mixed likewise. A leaf that no row reaches keeps its value. `numeric` ``(p,)`` is 1 for columns
-    that lines in leaves may use.
-    """
+    """Leaf values `decay_rate` * (trained value) + (1 - `decay_rate`) * (value on other rows), round after round."""
 
     target: Target
     X: Matrix
     penalty: LeafPenalty
-    largest: float
-    """Largest size of a leaf weight."""
-    numeric: NDArray[np.uint8]
+    largest: float  # size of a leaf weight
+    numeric: NDArray[np.uint8]  # (p,), 1 for columns that lines in leaves may use
     decay_rate: float
     n_threads: int
 
     def refitted(self, voters: Any, weights: F64, intercept: F64) -> tuple[Any, F64]:
-        """Return voters (`Forest`, `Rounds` or `LinearLeaves`) with mixed leaf values, and the mixed intercept."""
         best = self.target.best_constant(len(intercept))
         intercept = self.decay_rate * intercept + (1.0 - self.decay_rate) * best
         forest: Forest = voters if isinstance(voters, Forest) else voters.forest
@@ -122,8 +111,6 @@ class LeafRefit:
 
 
 class LeafRefitting(LossBoosting):
-    """Base of the boosters of trees, whose leaves can be refitted on other rows."""
-
     newton: bool
     leaf_l2: float
     max_delta_step: float | None

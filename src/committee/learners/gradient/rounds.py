@@ -42,8 +42,6 @@ TreeVoters: TypeAlias = Forest | Rounds | LinearLeaves
 
 @dataclass(frozen=True)
 class Draws:
-    """Rows, columns and thresholds of each round, drawn by numbers that depend on the seed and the round alone."""
-
     seed: int
     n_features: int
     subsample: float
@@ -57,7 +55,6 @@ class Draws:
 
     @property
     def any(self) -> bool:
-        """Whether two rounds at the same scores may differ in their rows, columns or thresholds."""
         return self.by_node or self.thresholds or self.subsample < 1.0 or self._draws_columns
 
     @property
@@ -74,7 +71,6 @@ class Draws:
         return self.units.rows_of(self.training)
 
     def features_of_round(self, t: int) -> I32 | None:
-        """Return the sorted columns of round t, or `None` if all columns are used."""
         if not self._draws_columns:
             return self.columns
         random, size, shares = np.random.default_rng((self.seed, t)), self.features_of_tree, None
@@ -91,7 +87,7 @@ class ScoredRows(ABC):
     line_fit: LineFit | None  # None: leaves are constants
 
     def rounds(self, draws: Draws, step: float) -> _core.BoostingRounds | None:
-        """Return rounds of one kernel call each; `None` if loss, weights, draws or storage need the other methods."""
+        """Return rounds of one kernel call each, or `None` where only the other methods apply."""
         return None
 
     @abstractmethod
@@ -101,17 +97,13 @@ class ScoredRows(ABC):
     def grow(self, k: int, features: I32 | None, seed: int) -> _core.GradientTree: ...
 
     @abstractmethod
-    def best_constants(self, tree: _core.GradientTree, value: F64, bounds: F64, k: int) -> F64:
-        """Return the leaf values of least loss, for losses with `leaf_constant`."""
+    def best_constants(self, tree: _core.GradientTree, value: F64, bounds: F64, k: int) -> F64: ...
 
     @abstractmethod
     def move(
         self, tree: _core.GradientTree, value: F64, unit: F64, step: float, k: int, along: F64 | None
     ) -> LeafLines | None:
-        """Move the scores, or the array `along`, by a step along the tree grown last, and return its lines.
-
-        Its nodes add `value` ``(N, D)``; lines are those of gradients in units of `unit` ``(D,)``, multiplied by it.
-        """
+        """Move the scores, or the array `along`, by `step` along the tree grown last, and return its lines if any."""
 
     @abstractmethod
     def scores(self, rows: NDArray[np.integer]) -> F64: ...
@@ -121,12 +113,11 @@ class ScoredRows(ABC):
         """Reset all scores and use all rows; no tree is grown from now on."""
 
     @abstractmethod
-    def begin_on_all(self) -> None:
-        """Compute gradients and hessians on all rows, after `restart`."""
+    def begin_on_all(self) -> None: ...
 
     @abstractmethod
     def regrown(self, tree: _core.GradientTree, k: int, penalty: LeafPenalty) -> _core.GradientTree:
-        """Return a tree with the leaf weights of all rows; it counts as the tree grown last."""
+        """Return the tree with leaf weights of all rows; for `move` it is the tree grown last."""
 
     @abstractmethod
     def keep(self, record: FitRecord) -> None: ...
@@ -134,14 +125,12 @@ class ScoredRows(ABC):
 
 @dataclass(eq=False)
 class RowsInMemory(ScoredRows):
-    """Training rows on this machine; `X` are the encoded rows, for lines in leaves."""
-
     target: Target
     grower: _core.GradientGrower | RecordedGradientGrower
     F: F64
     binned: Binned
     line_fit: LineFit | None
-    X: F64 | None
+    X: F64 | None  # encoded rows, for lines in leaves
     n_threads: int
 
     def __post_init__(self) -> None:
@@ -227,8 +216,6 @@ class RowsInMemory(ScoredRows):
 
 @dataclass(frozen=True, eq=False)
 class BoostedTree:
-    """A tree of a round: its structure, and the numbers and lines that its nodes add to the scores."""
-
     tree: _core.GradientTree
     value: F64
     lines: LeafLines | None
@@ -236,13 +223,7 @@ class BoostedTree:
 
 @dataclass(eq=False)
 class GradientRun(BoostingRun):
-    """Scores F of the training rows, and the rounds so far.
-
-    A round computes gradients and hessians at F, grows a tree for each score or, if `shared`, one for all, and moves F
-    along them: F <- F + a b(x). The step a is the learning rate, times the best step if there is a line search. If
-    rounds draw nothing at random, one that changes nothing ends the run, and is dropped unless it is the first.
-    The run goes on from the rounds of the committee `earlier`.
-    """
+    """Rounds that grow trees on the gradients at the scores F of the training rows, and move F: F <- F + step b(x)."""
 
     target: Target
     scored: ScoredRows
@@ -306,10 +287,7 @@ class GradientRun(BoostingRun):
         return step, grown
 
     def replay(self, target: Target, penalty: LeafPenalty, intercept: F64, n_rounds: int) -> None:
-        """Refit the leaves of the first rounds on all rows after some were held out; splits stay.
-
-        Each leaf gets the value that training gives it on all rows, at the scores after the refitted rounds before it.
-        """
+        """Refit the leaves of the first rounds on all rows after some were held out; splits and steps stay."""
         self.target, self.intercept = target, intercept
         self.scored.restart(target, intercept)
         grown, self.grown = self.grown, []
@@ -374,10 +352,7 @@ class GradientRun(BoostingRun):
 
 
 def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -> Callable[[int], float]:
-    """Return a function of the number of rounds for the mean loss of held-out rows, by their bins, without voters.
-
-    The function must be called for each round in turn, from the first on; leaves are constants.
-    """
+    """Return the mean loss of held-out rows by their bins, as a function to call after each round in turn."""
     target = Target.of(run.target.loss, held_out, run.target.scale)
     F = target.first_scores(run.intercept)
     binned = Binned(run.bins, run.bins.encode(held_out.dense, n_threads))

@@ -21,7 +21,7 @@ LEAST_SCREENED = 1000
 
 
 def n_screened(learner: Any, rows: Rows | TargetRows) -> int | None:
-    """Return how many columns ``max_features_tree="auto"`` leaves the trees; None: all."""
+    """Return how many columns ``max_features_tree="auto"`` leaves to the trees; None: all."""
     if learner.max_features_tree != "auto" or learner.feature_weights is not None:
         return None
     most = max(LEAST_SCREENED, int(rows.count) // 2)

@@ -38,8 +38,6 @@ WITHOUT_EFFECT = frozenset({"scores", "move"})  # calls that the journal does no
 
 @dataclass(eq=False)
 class ScoredShard:
-    """Scores of a shard's rows in one run, and the rows of the current round with their weights."""
-
     F: F64
     target: Target
     units: RowUnits | None
@@ -50,18 +48,14 @@ class ScoredShard:
 
 @dataclass(eq=False)
 class Shard:
-    """Some of the training rows, in order: codes ``(m, p)``, targets and weights, and their scores in each run.
-
-    Trees are grown elsewhere (`RowsOnShards`), from results of all shards: whole numbers, which are added up, and
-    largest numbers. `X` are the encoded rows, for lines in leaves.
-    """
+    """Some of the training rows, in order: codes ``(m, p)``, targets and weights, and their scores in each run."""
 
     codes: Any
     n_bins: I32
     target: Target
     n_outputs: int
     n_threads: int
-    X: F64 | None = None
+    X: F64 | None = None  # encoded rows, for lines in leaves
     line_sums: _core.LineSums = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +69,6 @@ class Shard:
         return len(self.codes)
 
     def open(self, run: int, intercept: F64, units: RowUnits | None, training: Mask | None) -> None:
-        """Begin a run whose scores are `intercept` ``(D,)`` and offsets; `units` draw its rows, None: all rows."""
         F = self.target.first_scores(intercept)
         self.runs[run] = ScoredShard(F, self.target, units, training)
         if self.gradient.shape != F.shape:
@@ -90,7 +83,6 @@ class Shard:
         self.begin_with(run, units)
 
     def begin_with(self, run: int, units: Mask | None) -> None:
-        """Begin a round on the rows of the unit mask `units`, or on all rows if it is `None`."""
         state = self.runs[run]
         rows, w = None, None
         if state.units is not None:
@@ -123,7 +115,6 @@ class Shard:
     def catch_up(
         self, run: int, tree: tuple[Any, ...], value: F64, lines: LeafLines | None, step: float, k: int
     ) -> None:
-        """Move the scores along a tree of an earlier round."""
         self.leaf = self._walked(tree)
         self._add(run, value, lines, step, k)
 
@@ -154,18 +145,16 @@ class Shard:
         return self.runs[run].F[..., rows]
 
     def restart(self, run: int, target: Target, intercept: F64) -> None:
-        """Begin a run anew on all rows, with the weights of `target`."""
         state = self.runs[run]
         state.target, state.units, state.training = target, None, None
         state.F = target.first_scores(intercept)
 
     def largest_terms(self, run: int, k: int) -> F64:
-        """Largest absolute gradients, hessians and weights of a round ``(c,)``, of score k or all that share a tree."""
         largest: F64 = np.abs(self._terms(run, k)).max(axis=1)
         return largest
 
     def terms_of_leaves(self, run: int, tree: tuple[Any, ...], n_nodes: int, k: int, largest: F64) -> I64:
-        """Return the sums of the leaf terms by leaf, and last the row count, ``(N, c, 4)``: c sums of 4 limbs each."""
+        """Return the c leaf terms and the row count, summed by leaf, ``(N, c + 1, 4)``: 4 limbs for each sum."""
         self.leaf = self._walked(tree)
         sums = _core.node_sums(self._terms(run, k), self.leaf, n_nodes, largest)
         count = np.zeros((n_nodes, 1, sums.shape[2]), dtype=np.int64)
@@ -196,8 +185,6 @@ class Shard:
 
 @dataclass(frozen=True)
 class Call:
-    """A method of `Shard` and its arguments: the same for all shards, or arguments for each."""
-
     method: str
     same: tuple[Any, ...] = ()
     each: Sequence[tuple[Any, ...]] | None = None
@@ -293,7 +280,6 @@ class ShardedCodes(ABC):
         return self.shape[0]
 
     def shards(self, target: Target, n_outputs: int) -> Shards:
-        """Return the shards, for the rows of a target and trees of so many scores; all runs of a fit share them."""
         if self._made is None:
             self._made = self._shards(target, n_outputs)
         return self._made
@@ -311,10 +297,8 @@ class ShardedCodes(ABC):
 
 @dataclass(eq=False)
 class RowsOnShards(ScoredRows):
-    """Training rows in shards, with the targets and weights of all rows; `run` is the number of this run there."""
-
     shards: Shards
-    run: int
+    run: int  # its number on the shards
     target: Target
     grower: _core.GradientGrower
     intercept: F64
@@ -447,7 +431,6 @@ class RowsOnShards(ScoredRows):
 
 
 def check_on_shards(loss: Loss, learner: Any) -> None:
-    """Raise ValueError if a gradient boosting learner needs all rows on one machine."""
     kinds = (
         ("warm_start=True", learner.warm_start, "fit all rounds at once"),
         ("line_search=True", learner.line_search, "set line_search=False"),

@@ -1,7 +1,4 @@
-"""Loss of scores: targets and weights of rows, gradients, best constants, scores of trees, bases of the learners.
-
-Scores are ``(n,)``, or ``(D, n)`` where each row has D > 1 of them.
-"""
+"""Loss of a target at scores ``(n,)``, or ``(D, n)`` where each row has D > 1 of them, and bases of its learners."""
 
 from __future__ import annotations
 
@@ -57,9 +54,6 @@ class Target:
 
     @classmethod
     def of(cls, loss: Loss, rows: Rows | TargetRows, scale: F64 | None = None) -> Self:
-        """Return the target of these rows; `scale` is that of other rows, if known. Raises ValueError if the loss does
-        not take such targets.
-        """
         y = rows.labels if isinstance(rows, Rows) else rows.target
         loss.check_target(y)
         if y.ndim == 2 and (n_scores := loss.n_scores()) > 1:
@@ -79,10 +73,6 @@ class Target:
         return float(self.y.shape[-1] if self.w is None else self.w.sum())
 
     def n_scores(self, n_classes: int | None) -> int:
-        """Return the number of scores of a row; `n_classes` is None where numbers are predicted.
-
-        Raises ValueError if rows have offsets of another number of scores.
-        """
         found = len(self.y) if self.y.ndim == 2 else self.loss.n_scores(n_classes)
         check_scores(None if self.offset is None else self.offset.T, found)
         return found
@@ -114,12 +104,7 @@ class Target:
         return F if self.offset is None else F + self.offset
 
     def response(self, n_scores: int) -> NumberTarget:
-        """Return the targets without their offsets, for target statistics.
-
-        With the identity link these are y - offset; with the log link y / exp(offset), offsets taken about their
-        median, of one target with the weight exp((2 - p) offset), where the variance is a power p of the mean. Else
-        they are Newton's responses -g / h, of weight h, at the best constant scores, or -g of several classes.
-        """
+        """Return the targets without their offsets, for target statistics."""
         assert self.offset is not None
         if isinstance(self.loss.link, (Identity, Ordered)):
             z = self.y.astype(np.float64) - self.offset
@@ -129,6 +114,7 @@ class Target:
             z = self.y.astype(np.float64) * np.exp(-offset)
             if z.ndim == 2:
                 return SeveralTargets(np.ascontiguousarray(self.in_units(z).T))
+            # the variance is this power of the mean
             return WeightedTarget(z, np.exp((2.0 - getattr(self.loss, "variance_power", 1.0)) * offset))
         F = self.first_scores(self.best_constant(n_scores))
         gradient, hessian = np.empty_like(F), np.empty_like(F)
@@ -136,7 +122,7 @@ class Target:
         if F.ndim == 2:
             return SeveralTargets(np.ascontiguousarray(-gradient.T))
         hessian = np.maximum(hessian, _LEAST_HESSIAN * float(hessian.max()))
-        return WeightedTarget(-gradient / hessian, hessian)
+        return WeightedTarget(-gradient / hessian, hessian)  # Newton's responses
 
     def mean_loss(self, F: F64) -> float:
         shares = None if self.w is None else self.w / self.w.sum()  # a large loss times a large weight may overflow
@@ -161,17 +147,14 @@ class Target:
         return scores if self.scale is None else scores / self.scale[:, None]
 
     def unit(self, k: int, *, shared: bool) -> F64:
-        """Return the unit of score k, or those of all scores of a shared tree; 1 without `scale`."""
         if self.scale is None:
             return np.ones(1)
         return self.scale if shared else self.scale[k : k + 1]
 
     def best_constants(self, F: F64, leaf: NDArray[np.int32], value: F64, bounds: F64, k: int) -> F64:
-        """Return leaf values of least loss, by rows of scores F in the leaves `leaf`, for losses with `leaf_constant`.
+        """Return leaf values of least loss within `bounds`, for losses with `leaf_constant`, by the rows at scores F.
 
-        `value` ``(N, D)`` are Newton's, of score k or of all that share a tree. Penalties choose the splits, and the
-        leaves that abstain: a value of 0 stays 0. The others are not shrunk, but stay within the node's bounds, so that
-        monotone constraints hold.
+        A leaf whose `value` ``(N, D)`` is 0, or that has no rows, keeps it; D = 1 for a tree of score k alone.
         """
         single = value.shape[1] == 1
         y, F = np.atleast_2d(self.y), np.atleast_2d(F)
@@ -194,11 +177,7 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class PartedRows:
-    """A table of which some units of weight are held out.
-
-    The trees of each round sort held-out rows into their leaves too, so that their loss costs nothing more. After early
-    stopping without `warm_start` the leaves are refitted on all rows.
-    """
+    """Rows with a mask of held-out units."""
 
     rows: Rows | TargetRows
     units: RowUnits
@@ -243,10 +222,7 @@ def refits(loss: Loss) -> bool:
 
 
 def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: int, n_threads: int) -> None:
-    """Add a step along a tree to scores ``(n,)`` or ``(D, n)`` in place: F <- F + step b(x).
-
-    `leaf` ``(n,)`` is the leaf of each row; `value` ``(N, k)`` is added to scores `first` to first + k - 1.
-    """
+    """F <- F + step b(x) in place, of F ``(n,)`` or ``(D, n)``: `value` ``(N, k)`` moves k scores from `first` on."""
     if F.ndim == 1:
         _core.add_leaf_values(F, leaf, step * value[:, 0], n_threads)
         return
@@ -273,8 +249,6 @@ def scores_after(voters: Any, weights: F64, F: F64, X: F64, n_threads: int) -> N
 
 @with_parameters
 class LossBoosting(Boosting):
-    """Base of the learners that boost a loss: held-out losses, and the committee of classes or of numbers."""
-
     stored_attributes: ClassVar[tuple[str, ...]] = (
         *("validation_losses_", "validation_scores_", "evals_result_", "best_iteration_", "training_objectives_"),
     )
@@ -379,7 +353,7 @@ class LossBoosting(Boosting):
 class OffsetClassifier(BaseClassifier):
     """Classifier whose methods take an `offset`.
 
-    It has shape ``(n,)`` for the score of two classes, else ``(n, n_classes)``; a text names its column.
+    An offset is ``(n,)`` for the score of two classes, else ``(n, n_classes)``; a text names its column.
     """
 
     def decision_function(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:

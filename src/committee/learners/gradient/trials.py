@@ -69,10 +69,7 @@ class RoundSettings:
 
     @classmethod
     def of(cls, learner: Any, rows: Rows | TargetRows, earlier: Any, screened: int | None) -> tuple[int, RoundSettings]:
-        """Number of columns of a tree, and the settings without trials; for "auto" those of an `earlier` fit.
-
-        `screened` is the number of columns of a tree by "auto", None for all.
-        """
+        """Return the number of columns of a tree, and the settings without trials."""
         node = FEATURES_OF_NODE if learner.max_features == "auto" else learner.max_features
         of_tree = screened if learner.max_features_tree == "auto" else learner.max_features_tree
         of_tree, of_node = features_per_tree_and_node(of_tree, node, rows.X.shape[1])
@@ -85,7 +82,6 @@ class RoundSettings:
         return of_tree, cls(**found)
 
     def others(self, learner: Any, rows: Rows | TargetRows) -> tuple[RoundSettings, bool]:
-        """The same without the draws that are "auto", and whether more leaves are to be tried."""
         share = 1.0 if learner.subsample == "auto" else self.subsample
         drawn = learner.max_features != "auto" or learner.feature_weights is not None
         without_draws = replace(self, subsample=share, max_features=self.max_features if drawn else 0)
@@ -98,19 +94,19 @@ Trial: TypeAlias = Callable[[PartedRows, float, RoundSettings], GradientRun]
 
 @dataclass(frozen=True, eq=False)
 class TrialResult:
-    """Held-out losses of runs with the learning rate `step` times `TRIAL_RATE`, which is large."""
+    """Held-out losses of runs with the learning rate `step` * `TRIAL_RATE`."""
 
     settings: RoundSettings
     curve: list[float]
     """Mean loss after 0, 1, ... rounds."""
     losses: F64
-    """Loss of each held-out row after the best number of rounds, (m,)."""
+    """Loss of each held-out row, or pseudo-value of each block of rows, after the best number of rounds."""
     weights: F64
     step: float = 1.0
 
     @property
     def rounds(self) -> float:
-        """Best number of rounds at `TRIAL_RATE`, at least a half; a round of smaller steps counts as `step`."""
+        """Best number of rounds, in rounds of `TRIAL_RATE`."""
         return max(0.5, float(np.argmin(self.curve))) * self.step
 
     def gain_on(self, other: TrialResult) -> tuple[float, float]:
@@ -136,24 +132,20 @@ class Pace:
 
     @classmethod
     def of(cls, n_classes: int | None, one_in: int) -> Pace:
-        """Pace of a fit whose trials take one row in so many; `n_classes` is None for numbers."""
         if n_classes is None:
             return NUMBERS
         return CLASSES if one_in == 1 else cls(CLASSES.more_step * one_in**STEP_BY_ROWS, 0.25, FEWEST_ROUNDS // 2)
 
     def total_step(self, trial: TrialResult) -> float:
-        """Best sum of the learning rates of all rounds of a fit."""
         return self.more_step * TRIAL_RATE * trial.rounds
 
     def most_rounds(self, trial: TrialResult) -> int:
-        """Number of rounds where it is "auto": as many as steps of `rate` take, within bounds."""
         return min(MOST_ROUNDS, max(self.fewest, round(self.total_step(trial) / self.rate)))
 
     def learning_rate(self, trial: TrialResult, n_estimators: int) -> float:
         return min(LARGEST_RATE, self.total_step(trial) / n_estimators)
 
     def most_trial_rounds(self, n_estimators: int | None) -> int:
-        """Return the most rounds of a trial for a fit of `n_estimators` rounds; None: "auto"."""
         if n_estimators is None:
             return TRIAL_ROUNDS
         largest = math.ceil(LARGEST_RATE * n_estimators / (self.more_step * TRIAL_RATE))  # more lead to the same rate
@@ -166,10 +158,7 @@ CLASSES, NUMBERS = Pace(1.2, 0.1), Pace(1.8, 0.06)
 
 
 class TrialScore:
-    """Minus the score of the held-out rows of a run, by the first scorer of `scoring`; `classes` as in `HeldOutScore`.
-
-    `keep` stores the rows' scores after the present round, from which `pseudo_values` follow.
-    """
+    """Minus the score of the held-out rows of a run, by the first scorer of `scoring`."""
 
     def __init__(self, scoring: Any, parted: PartedRows, run: GradientRun, classes: Any) -> None:
         several = isinstance(scoring, list | tuple) and bool(scoring)
@@ -197,10 +186,9 @@ class TrialScore:
         self._kept = np.atleast_2d(self._run.scored.scores(self._places)).T.copy()
 
     def pseudo_values(self, whole: float) -> F64:
-        """Jackknife pseudo-values of the value `whole` that was kept, one for each block of rows, ``(B,)``.
+        """Return jackknife pseudo-values B v - (B - 1) v_b of the value v = `whole` that was kept, ``(B,)``.
 
-        With B blocks and the value v_b without block b they are B v - (B - 1) v_b; their mean deviates from v by the
-        jackknife's bias, and has its standard error.
+        v_b is the value without block b of B blocks of rows.
         """
         n = len(self.rows)
         block = np.arange(n) % min(N_BLOCKS, n)
@@ -223,7 +211,6 @@ def one_row_in(n: float, n_classes: int | None) -> int:
 
 
 def rows_of_trials(rows: Rows | TargetRows, units: RowUnits) -> list[PartedRows]:
-    """Return the rows of each run of a trial, none if there are too few rows."""
     part = units.parts(N_PARTS, rows.class_numbers, rows.group)  # stratified by class; rare classes are in none
     held = [mask for k in range(N_PARTS) if (mask := part == k).any()]
     most = next(runs for fewer, runs in RUNS_BY_ROWS if rows.count < fewer)
@@ -241,10 +228,9 @@ def tried(
     scored: Callable[[PartedRows, GradientRun], TrialScore] | None = None,
     step: float = 1.0,
 ) -> TrialResult:
-    """Return the held-out losses of at most so many rounds; each run holds out another part of the rows.
+    """Return held-out losses of runs of at most `most` rounds, each of which holds out other rows.
 
-    The runs end early if their least loss is not below that of a rival after as many rounds, `PATIENCE` or more. With
-    `scored`, losses are minus the scores of the rows, and those of rows are pseudo-values of blocks.
+    The runs end early if their least loss is not below that of a rival after as many rounds, `PATIENCE` or more.
     """
     runs = [trial(rows, TRIAL_RATE * step, settings) for rows in parted]
     scores = [scored(rows, run) for rows, run in zip(parted, runs, strict=True)] if scored is not None else []
@@ -293,13 +279,7 @@ def results_of_trials(
     more_leaves: bool,
     scored: Callable[[PartedRows, GradientRun], TrialScore] | None = None,
 ) -> tuple[TrialResult, list[TrialResult]]:
-    """Return the result of the chosen settings, and all results in the order of trial.
-
-    Settings give way to others that gain more than twice the standard error of the gain: the first to those
-    `without_draws`, which must also gain more than a share of the loss; then, if `more_leaves`, the better ones to
-    the same with twice as many leaves plus one. If few rounds are best, the chosen settings are tried with smaller
-    steps too. `scored` is as for `tried`.
-    """
+    """Return the result of the chosen settings, and all results in the order of trial."""
     best = tried(parted, trial, most, first, None, scored)
     results = [best]
 
@@ -337,7 +317,6 @@ def table_of_trials(results: list[TrialResult]) -> dict[str, list[float]]:
 
 
 def check_chosen(learner: Any) -> None:
-    """Check the settings and trials of a learner that was read from a file; raise ``ValueError``."""
     checks: dict[str, Callable[[Any], bool]] = {
         "learning_rate_": lambda rate: is_number(rate) and 0.0 < rate < math.inf,
         **{f"{name}_": check for name, check in _checks_of_settings(learner.table_.n_features).items()},

@@ -1,4 +1,4 @@
-"""Base of the learners that optimise margins: votes of largest edge, one class against the rest, round by round."""
+"""Rounds of the learners that optimise margins, of each class against the rest."""
 
 from __future__ import annotations
 
@@ -34,15 +34,12 @@ NO_EDGE = 1e-12  # edges that differ by no more than this are equal but for roun
 
 
 def depth_of_voters(taken: str) -> int | None:
-    """Declare the parameter `max_depth`; `taken` describes in its help the stumps that a round takes."""
     stumps = "1: each round takes, of all stumps between bins or subsets of categories and their complements,"
     return shared.max_depth(1, f"{stumps} {taken}; deeper trees are grown by the Gini criterion.")
 
 
 @with_parameters
 class MarginBoosting(Boosting, CalibratedClassifier):
-    """Base of Arc-gv, DOOM II and MDBoost: rounds that add voters of largest edge, one class against the rest."""
-
     _run_type: ClassVar[type[VotingRun]]
     _voter_parameter = "voter"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")
@@ -123,11 +120,10 @@ class MarginBoosting(Boosting, CalibratedClassifier):
 
 
 class VotingRun(ABC):
-    """A vote for class number `positive` against the rest that grows by rounds; row weights stand for `count` rows.
+    """A vote for class number `positive` against the rest; row weights stand for `count` rows, and `share` sums to one.
 
-    `y` is +1 for rows of the class, -1 for all others, and `share` has the row weights, which sum to one. The next
-    voter must have an edge above `least_edge`. The run is `finished` if another round changes nothing or there are
-    `most` voters, `cut_short` if another one would have joined then, and `useless` if its one voter does not beat
+    The next voter must have an edge above `least_edge`. The run is `finished` if another round changes nothing or there
+    are `most` voters, `cut_short` if another one would have joined then, and `useless` if its one voter does not beat
     chance.
     """
 
@@ -176,8 +172,6 @@ R = TypeVar("R", bound=VotingRun)
 
 @dataclass(eq=False)
 class ClassRuns(BoostingRun, Generic[R]):
-    """Votes for the classes that have a score of their own, in order; they take their rounds together."""
-
     pool: Pool
     rows: DistinctRows
     runs: list[R]

@@ -39,8 +39,6 @@ from committee.vote.links.probability import Link, Truncated
 
 @with_parameters
 class QuadBoost(Boosting):
-    """Base of `QuadBoostClassifier` and `QuadBoostRegressor`."""
-
     _voter_parameter = "dictionary"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed", "regressors")
     stored_attributes: ClassVar[tuple[str, ...]] = (
@@ -127,12 +125,10 @@ class QuadBoost(Boosting):
         """Return the scores to fit, and the shares of the rows' weights."""
 
     @abstractmethod
-    def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee:
-        """Return the committee of weighted voters that was trained on `count` rows."""
+    def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee: ...
 
     @abstractmethod
-    def link_of(self, count: float) -> Link | MeanLink:
-        """Return the link of a committee that was trained on `count` rows."""
+    def link_of(self, count: float) -> Link | MeanLink: ...
 
     def _check_parameters(self) -> None:
         regressor = hasattr(self.dictionary, "__sklearn_tags__") and is_regressor(self.dictionary)

@@ -245,8 +245,6 @@ def _stages(
 
 
 class FoldSums:
-    """Sums over the cells of each fold, and those of all other folds."""
-
     def __init__(
         self,
         binned: Binned,

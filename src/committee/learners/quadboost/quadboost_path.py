@@ -1,4 +1,4 @@
-"""The whole regularisation path of QuadBoost over a finite dictionary, from one warm-started run."""
+"""Regularisation path of QuadBoost over a finite dictionary."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ def quadboost_path(
     """Compute the regularisation path of a finite dictionary: the committees of all strengths of a penalty.
 
     At each strength the weights of all N stumps minimise the penalised risk of `QuadBoostClassifier`: LASSO, ridge, or
-    least squares in a box. The products of the stumps are computed once; each strength starts from the solution of the
-    one before.
+    least squares in a box. "l2" is solved exactly; of other penalties each strength starts from the solution of the one
+    before.
 
     Equation: quadboost-path (docs/theory.md).
 
@@ -254,7 +254,6 @@ def path_stumps(
     thresholds: Literal["quantile", "even"],
     threads: int,
 ) -> tuple[Binned, StumpDictionary]:
-    """Return the rows in bins and the stumps of a table; ValueError for more than `MOST_CELLS_OF_PATH` cells."""
     binned, dictionary = listed_stumps(rows, table, n_thresholds, thresholds, threads)
     C = int(dictionary.offset[-1])
     if C > MOST_CELLS_OF_PATH:
@@ -291,7 +290,7 @@ def follow(
     alphas: F64,
     tol: float,
 ) -> tuple[F64, F64, F64]:
-    """Return weights (S, N), duality gaps and risks (S,) of all strengths, each started from the one before."""
+    """Return weights ``(S, N)``, duality gaps and risks ``(S,)`` of all strengths."""
     found = kind.path(gram, b, square, groups, alphas, tol)
     if found is not None:
         return found

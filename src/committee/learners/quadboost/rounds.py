@@ -27,8 +27,6 @@ GREEDY_ROUNDS = 1000  # rounds over products that are run at once
 
 @dataclass(frozen=True)
 class Schedule:
-    """End of the rounds, and re-weighting of all voters."""
-
     tol: float  # the run ends when no voter lowers the penalised risk by more than tol^2 of the target's mean square
     every: int = 0  # rounds between two re-weightings of all voters; 1 is fully corrective, 0 none
     as_new: bool = True
@@ -69,7 +67,6 @@ class WeightHistory:
             self._new.clear()
 
     def changes(self, round: int) -> tuple[Index, F64]:
-        """Return the voters whose weights a round changed, and their new weights."""
         self._settle()
         here = slice(int(self._ends[round]), int(self._ends[round + 1]))
         return self._voter[here], self._weight[here]
@@ -86,10 +83,9 @@ class WeightHistory:
 
 
 class ScoreRun(ABC):
-    """The rounds of one score.
+    """Rounds of one score, on a target whose root mean square is `scale`, about its mean if there is an intercept.
 
-    `scale` is the root of the target's weighted mean square, `decreases` the decrease of the risk without penalty in
-    each round, `largest` the largest correlation so far, and `missed` the largest distance of a re-weighting from its
+    `decreases` are those of the risk without the penalty. `missed` is the largest distance of a re-weighting from its
     optimum, 0 if all were near enough.
     """
 
@@ -104,7 +100,6 @@ class ScoreRun(ABC):
         self._record: FitRecord | None = None
 
     def keep(self, record: FitRecord) -> None:
-        """Record the solutions of later re-weightings, and reuse those that `record` has already."""
         self._record = record
 
     def advance(self, n_rounds: int) -> None:
@@ -137,12 +132,10 @@ class ScoreRun(ABC):
 
 
 class GramRun(ScoreRun):
-    """Boosting rounds over a finite dictionary of N voters, from precomputed products instead of rows.
+    """Rounds over a finite dictionary of N voters, from products instead of rows.
 
-    `gram` G ``(N, N)`` has the products of the voters with each other, and `b` ``(N,)`` those with the target: weighted
-    means, centred if there is an intercept. A round selects the voter that lowers the penalised risk most, and sets its
-    best weight. One column of G updates the correlations c = b - G alpha of all voters with the residual, so the cost
-    of a round is O(N) whatever the number of rows.
+    `gram` ``(N, N)`` has the products of the voters with each other, and `b` ``(N,)`` those with the target: weighted
+    means, centred if there is an intercept.
     """
 
     def __init__(self, gram: F64, b: F64, target_square: float, penalty: Penalty, schedule: Schedule) -> None:
@@ -192,11 +185,7 @@ class GramRun(ScoreRun):
 
 
 class ResidualRun(ScoreRun):
-    """Rounds on residuals, for voters that cannot be listed or whose products do not pay (`products_pay`).
-
-    A round finds a voter in the pool for the residual, gives it its best weight, and subtracts it. The row weights sum
-    to one; with `intercept` target and votes are centred.
-    """
+    """Rounds on residuals, for voters that cannot be listed or whose products do not pay (`products_pay`)."""
 
     def __init__(
         self, pool: Pool, target: F64, weights: F64, penalty: Penalty, schedule: Schedule, *, intercept: bool

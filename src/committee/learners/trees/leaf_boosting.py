@@ -92,10 +92,6 @@ def leaf_losses(link: LinkName, F: F64, labels: NDArray[np.uint16], joint: bool)
 
 
 def boosted_leaves(boosting: LeafBoosting, leaves: LeafRows, n_steps: int | Literal["cv"], seed: int) -> BoostedScores:
-    """Boost the scores of all leaves by `n_steps`, or by the numbers of `chosen_steps`.
-
-    For a score of fewer steps the rest of the path is -2, and the risk stays at its last value.
-    """
     if n_steps != "cv":
         return boosting.boosted(leaves.rows, leaves.start, n_steps)
     steps = chosen_steps(boosting, leaves, seed)
@@ -171,7 +167,6 @@ MOST_ROWS = 1_000  # most rows that the score of a node is boosted on
 
 
 def rows_by_leaf(leaf: NDArray[np.integer], n_leaves: int) -> I64:
-    """Return the stable order of rows by the number of their leaf, below `n_leaves`."""
     # numbers of 16 bits are sorted by counting, in a tenth of the time
     return np.argsort(leaf.astype(np.uint16) if n_leaves <= 1 << 16 else leaf, kind="stable")
 

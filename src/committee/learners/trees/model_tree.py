@@ -207,7 +207,6 @@ class ModelTreeLimits:
 
 
 def check_leaf_steps(learner: Any) -> None:
-    """Raise ValueError for `leaf_steps` "gradient" with trees per class or with columns chosen by likelihood."""
     if learner.leaf_steps == "newton":
         return
     for name, needed in (("tree", "shared"), ("selection", "error")):
@@ -219,7 +218,7 @@ def check_leaf_steps(learner: Any) -> None:
 
 
 def depth_for(n_rows: int, min_samples_leaf: int) -> int:
-    """Return one more than the depth of even splits down to the least leaves; at least 6, the paper's depth."""
+    # the paper's depth is 6
     return max(6, ceil(log2(max(1.0, n_rows / min_samples_leaf))) + 1)
 
 
@@ -259,8 +258,6 @@ class ModelTree:
 
 
 class ModelTreeTable:
-    """Training rows, prepared once for any number of model trees on any of the rows and weights."""
-
     def __init__(self, rows: Rows, table: TableSchema, n_classes: int, max_bins: int, threads: int) -> None:
         self.labels = rows.labels
         self.weights: F64 = rows.weights
@@ -366,8 +363,6 @@ overhead."""
 
 
 class ModelTreeVoters:
-    """Fitted model trees, added one after the other, as voters with a training record."""
-
     def __init__(self, table: ModelTreeTable, link: LinkName) -> None:
         self.link = link
         self.table: ModelTreeTable = table
@@ -397,7 +392,6 @@ class ModelTreeVoters:
 
 
 def model_forest(trees: Sequence[BoostedTree], table: ModelTreeTable, link: LinkName) -> ModelForest:
-    """Return voters of one tree each: bins become thresholds, and sums over the leaves' rows are recorded."""
     grown = [each.tree for each in trees]
     sums = np.concatenate([tree.sums for tree in grown])
     forest = forest_from_grown(grown, table.binned.bins, sums.shape[1], label=[leaf_labels(tree) for tree in grown])

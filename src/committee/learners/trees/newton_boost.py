@@ -1,8 +1,6 @@
-"""Boosted scores on the whole table, one line or one stump at a time: Newton steps per class, or joint gradient steps.
+"""Boosting of linear scores or stumps on the whole table, by Newton steps per class or joint gradient steps.
 
-A Newton step fits one score to its own question, "class k or not?". A joint step moves the scores of all classes along
-the gradient of one likelihood (Zheng and Liu's gradient ProbitBoost). Scores are ``(n, O)``: O = 1 for two classes,
-otherwise K.
+Scores are ``(n, O)``: O = 1 for two classes, otherwise K.
 """
 
 from __future__ import annotations
@@ -47,8 +45,7 @@ MAX_CUTS = 10  # cuts of the stumps of scores that would pass the cap; the last 
 class JointLikelihood:
     """ln P of the classes of rows, P(k | x) = Psi(F_k) / sum_j Psi(F_j), Psi = Phi or sigma, and its derivatives.
 
-    For two classes P = Psi(F) and Psi(-F). In several scores the log-likelihood is not concave, so that boosting
-    follows its gradient, with steps by Fisher's information.
+    For two classes P(1 | x) = Psi(F).
     """
 
     link: LinkName
@@ -111,7 +108,6 @@ class NewtonBoost:
 
     @property
     def n_outputs(self) -> int:
-        """Scores of a row: one for two classes (positive: the second), otherwise one per class."""
         return len(scored_classes(self.n_classes))
 
     def signs(self, labels: NDArray[np.uint16]) -> F64:
@@ -121,12 +117,7 @@ class NewtonBoost:
         return float(v @ _core.newton_terms(self.link, sign * f)[2] / v.sum())
 
     def shortened(self, f: F64, step: F64, sign: F64, v: F64, risk: float) -> tuple[F64, float, float]:
-        """Return scores f after a step, their mean risk, and the share of the step that was taken.
-
-        A full Newton step may overshoot where curvatures vanish: it is halved until the risk does not rise, up to
-        `MAX_HALVINGS` times.
-        """
-        share = 1.0
+        share = 1.0  # a full step may overshoot where curvatures vanish
         for _ in range(MAX_HALVINGS + 1):
             after = f + share * step
             mean = self.risk_of(after, sign, v)
@@ -145,8 +136,6 @@ class Boosted:
 
 
 class NewtonRun(BoostingRun):
-    """Steps of the scores of all classes, side by side; each step is a round."""
-
     finished = False
 
     def __init__(self, boost: NewtonBoost, rows: Rows) -> None:
@@ -177,8 +166,6 @@ class NewtonRun(BoostingRun):
 
 
 class JointRun(NewtonRun):
-    """Joint steps; the held-out risk is the mean of -ln P of the rows' classes."""
-
     def _risk_of(self, held_out: Rows) -> Callable[[F64], float]:
         likelihood = JointLikelihood(self.boost.link)
         return lambda F: likelihood.risk(F, held_out.labels, held_out.weights)
@@ -188,11 +175,7 @@ class JointRun(NewtonRun):
 
 
 class LineRun(NewtonRun):
-    """Component-wise: every step adds to each score the line of one design column; the sum is a linear score.
-
-    The kernel takes all steps at once. Where losses by step are needed, as of held-out rows, the steps are computed
-    again one by one; for fewer steps the kernel is called again.
-    """
+    """Lines of design columns, all by one kernel call; for held-out losses the steps are computed again one by one."""
 
     one_by_one = False
 
@@ -269,8 +252,6 @@ class LineRun(NewtonRun):
 
 
 class JointLineRun(JointRun, LineRun):
-    """Every step adds to each class's score the line that is nearest to its gradient."""
-
     def _boosted(self, n_steps: int) -> Boosted:
         boost, rows, n = self.boost, self.rows, len(self.rows.labels)
         intercept, coefficient, _, path, risk, lines = _core.joint_boost(
@@ -293,12 +274,10 @@ class JointLineRun(JointRun, LineRun):
 
 @dataclass(frozen=True, eq=False)
 class Stump:
-    """A regression stump of one output: the values that its nodes add to the score, and its column."""
-
     output: int
     tree: _core.GrownTree
-    value: F64
-    column: int
+    value: F64  # that its nodes add to the score
+    column: int  # of the table; -1: a constant, -2: no step
 
 
 class StumpScore:
@@ -313,7 +292,6 @@ class StumpScore:
         self.ended = False
 
     def grown(self, target: F64, w: F64) -> tuple[_core.GrownTree, F64, F64]:
-        """Return the stump nearest to a target under weights w, its values, and its predictions of the rows."""
         tree = self.growing.grow_targets(target, w, None, 0)
         leaf = tree.leaf_of_row
         value = leaf_means(leaf, len(tree.feature), w, target)
@@ -321,7 +299,6 @@ class StumpScore:
         return tree, value, value[leaf]
 
     def step(self) -> Stump:
-        """Return the next stump; one of value 0 ends the steps: too little decrease, or a score would pass the cap."""
         gradient, curvature, _ = _core.newton_terms(self.boost.link, self.sign * self.f)
         tree, value, at_rows = self.grown(self.sign * gradient / curvature, self.v * curvature)
         f, risk, share = self.boost.shortened(self.f, at_rows, self.sign, self.v, self.risks[-1])
@@ -335,8 +312,6 @@ class StumpScore:
 
 
 class StumpRun(NewtonRun):
-    """Every step adds a regression stump of the working response to each score; missing values learn their side."""
-
     def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
         super().__init__(boost, rows)
         self.binned = rows.binned(table, boost.max_bins, boost.threads)
@@ -381,8 +356,6 @@ class StumpRun(NewtonRun):
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """The stump nearest to the gradient of one score, and its predictions of the training rows."""
-
     stump: Stump
     at_rows: F64
     gain: float  # first-order decrease of the risk along it
@@ -393,8 +366,6 @@ class Direction:
 
 
 class JointStumpRun(JointRun, StumpRun):
-    """Every step adds to each class's score the regression stump that is nearest to its gradient."""
-
     def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
         super().__init__(boost, rows, table)
         self.likelihood: JointLikelihood = JointLikelihood(boost.link)

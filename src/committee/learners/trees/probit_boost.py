@@ -33,8 +33,6 @@ RUNS: dict[tuple[str, str], Callable[[NewtonBoost, Rows, TableSchema], NewtonRun
 
 @with_parameters
 class ScoreBoostClassifier(Boosting, BaseClassifier):
-    """Base of ProbitBoost and LogitBoost: everything but the loss."""
-
     _loss: ClassVar[LinkName]
     _link: ClassVar[Link]
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "linear_scores")

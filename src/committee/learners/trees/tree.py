@@ -44,8 +44,6 @@ from committee.voters.growing import (
 
 @with_parameters
 class TreeParameters:
-    """Parameters of classification and regression trees."""
-
     committee_: Any = fitted("A committee of one tree.", "Committee or RegressionCommittee")
 
     first_parameters: ClassVar[tuple[str, ...]] = (
@@ -67,8 +65,6 @@ class TreeParameters:
 
 
 class OneTree(CommitteeEstimator):
-    """Base of learners of one tree."""
-
     def decision_path(self, X: Any) -> Any:
         """Nodes that each row passes, as scikit-learn's trees return them.
 
