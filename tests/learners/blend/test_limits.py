@@ -26,7 +26,7 @@ from committee.learners.blend import time_plan
 from committee.learners.blend.members import Candidate
 from committee.learners.blend.out_of_fold import stratified_sample
 from committee.learners.blend.portfolio import LEAST_DRAWN, MOST_DRAWN, FitMemory, candidates
-from committee.learners.blend.time_plan import NO_TIME, Deadline, TimeLimit, TimePlan, by_gain_per_second
+from committee.learners.blend.time_plan import NO_TIME, Deadline, TimePlan, by_gain_per_second
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 from tests.small_portfolio import BOTH, FAST, rows_for
 from tests.subjects import assert_same_bits, numbers
@@ -58,7 +58,7 @@ def clock(monkeypatch):
 
 
 def plan_of(seconds, n_folds=4):
-    return TimePlan(TimeLimit(seconds, 0.0), Costs(), N, N, n_folds)
+    return TimePlan(seconds, 0.0, Costs(), N, N, n_folds)
 
 
 def chosen(plan, clock, candidate, later=(), *, first=True, slower=1.0):
@@ -108,7 +108,7 @@ def test_the_measured_time_of_fits_predicts_later_ones(clock):
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_time_of_an_estimator_of_another_library_is_predicted_by_growing_samples(power, clock):
-    plan, sizes = TimePlan(TimeLimit(60.0, 0.0), Costs(), 100_000, 75_000, 4), []
+    plan, sizes = TimePlan(60.0, 0.0, Costs(), 100_000, 75_000, 4), []
 
     def sample(candidate, n):
         sizes.append(n)

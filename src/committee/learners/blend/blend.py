@@ -278,7 +278,10 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         if not folds:
             return self._without_folds(fits)
         if self.memory_limit is not None:
-            wanted, too_large = self._with_room(self.memory_limit, wanted, rows, folds)
+            from committee.learners.blend.portfolio import FitMemory
+
+            memory = FitMemory.of(rows, n_scores, folds, n_threads(self.n_jobs))
+            wanted, too_large = memory.within(parse_bytes(self.memory_limit), wanted)
             left_out = [*left_out, *too_large]
         order, plan = self._planned(wanted, rows, folds, tasks)
         validation = ValidationRows.of(folds)
@@ -307,12 +310,12 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         # order of training, and the plan of a time limit
         if self.time_limit is None:
             return wanted, None
-        from committee.learners.blend.costs import FitCosts
-        from committee.learners.blend.time_plan import TimeLimit, TimePlan, by_gain_per_second
+        from committee.learners.blend.portfolio import FitCosts
+        from committee.learners.blend.time_plan import TimePlan, by_gain_per_second
 
-        limit, costs = TimeLimit(self.time_limit, tasks.begun), FitCosts.of(rows, self.table_)
-        n_train = max(len(fold.train) for fold in folds)
-        return by_gain_per_second(wanted), TimePlan(limit, costs, len(rows), n_train, len(folds))
+        costs, n_train = FitCosts.of(rows, self.table_), max(len(fold.train) for fold in folds)
+        plan = TimePlan(self.time_limit, tasks.begun, costs, len(rows), n_train, len(folds))
+        return by_gain_per_second(wanted), plan
 
     def _run(self, run: CandidateRun) -> dict[str, Any]:
         try:
@@ -334,15 +337,6 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
                 f"of {len(run.candidates)}; left_out_ names the others.",
             )
             return run.fitted()
-
-    def _with_room(
-        self, memory_limit: float | str, wanted: list[Candidate], rows: Rows | TargetRows, folds: Sequence[Fold]
-    ) -> tuple[list[Candidate], list[LeftOut]]:
-        from committee.learners.blend.portfolio import FitMemory
-
-        n_scores = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1
-        memory = FitMemory.of(rows, n_scores, folds, n_threads(self.n_jobs))
-        return memory.within(parse_bytes(memory_limit), wanted)
 
     def _without_folds(self, fits: FoldTrainer) -> dict[str, Any]:
         # one member without validation: a forest, or boosting on a loss that is not the forest's

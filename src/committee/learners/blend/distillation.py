@@ -124,7 +124,7 @@ class Boosting:
     def learner(self, n_classes: int | None, most_nodes: float, n: int) -> Any:
         of_round = 1 if self.shared or n_classes is None or n_classes == 2 else n_classes
         leaves = min(self.leaves, int((most_nodes / of_round + 1.0) // 2.0))
-        if leaves < 2 or (self.shared and n_classes == 2):
+        if leaves < 2:
             return None
         rounds = min(MOST_ROUNDS, int(most_nodes / (of_round * (2 * leaves - 1))))
         settings: dict[str, Any] = {
@@ -184,10 +184,11 @@ def students(n_classes: int | None) -> dict[str, Student]:
 
     For regression all students are boosted trees. Shared trees need at least three classes.
     """
-    if n_classes is None:
-        return {name: one for name, one in STUDENTS.items() if isinstance(one, Boosting) and not one.shared}
+    several = n_classes is not None and n_classes > 2
     return {
-        name: one for name, one in STUDENTS.items() if n_classes > 2 or not (isinstance(one, Boosting) and one.shared)
+        name: one
+        for name, one in STUDENTS.items()
+        if (several or not one.shared if isinstance(one, Boosting) else n_classes is not None)
     }
 
 

@@ -27,6 +27,9 @@ LEAST_NODES = 100
 class ReducibleBlend(NamedCalls):
     """Base of the committees of ensembles, with `distil` and `prune`."""
 
+    member_names_: list[str]
+    member_weights_: F64
+
     def distil(
         self,
         X: Any,
@@ -118,7 +121,16 @@ class ReducibleBlend(NamedCalls):
         True
         """
         self._check_members("prune")
-        smaller: Self = _pruned(self, most_nodes(self, max_nodes, 1))
+        most, members, weights = most_nodes(self, max_nodes, 1), _members(self), self.member_weights_
+        left = np.arange(len(members))
+        while (counts := counts_of_parts([members[k].nodes for k in left], weights[left], most)) is None:
+            if len(left) == 1:
+                raise ValueError(
+                    f"max_nodes allows {most:.4g} nodes, and a part of the member {members[left[0]].name!r} has "
+                    f"{members[left[0]].nodes[0]}; allow more, or train one small learner by distil."
+                )
+            left = np.delete(left, np.argmin(weights[left]))
+        smaller: Self = _of_parts(self, members, left, counts, "pruned")
         return smaller
 
     def without(self, *names: str) -> Self:
@@ -152,7 +164,15 @@ class ReducibleBlend(NamedCalls):
         (['forest', 'ridge'], ['forest'])
         """
         self._check_members("leave out")
-        smaller: Self = _without(self, names)
+        known = self.member_names_
+        for name in names:
+            if name not in known:
+                raise ValueError(f"there is no member {name!r}; {suggest_names(name, known)}")
+        left = np.flatnonzero([name not in names for name in known])
+        if not left.size:
+            raise ValueError("without leaves no member; name fewer of them.")
+        members = _members(self)
+        smaller: Self = _of_parts(self, members, left, [len(members[k].nodes) for k in left], "removed")
         return smaller
 
     def _check_members(self: Any, what: str) -> None:
@@ -181,34 +201,8 @@ def _members(blend: Any) -> list[MemberParts]:
     ]
 
 
-def _without(blend: Any, names: Sequence[str]) -> Any:
-    known = blend.member_names_
-    for name in names:
-        if name not in known:
-            raise ValueError(f"there is no member {name!r}; {suggest_names(name, known)}")
-    left = np.flatnonzero([name not in names for name in known])
-    if not left.size:
-        raise ValueError("without leaves no member; name fewer of them.")
-    members = _members(blend)
-    counts = [len(members[k].nodes) for k in left]
-    return _of_parts(blend, members, left, counts, "removed")
-
-
-def _pruned(blend: Any, most: float) -> Any:
-    members = _members(blend)
-    left = np.arange(len(members))
-    while (counts := counts_of_parts([members[k].nodes for k in left], blend.member_weights_[left], most)) is None:
-        if len(left) == 1:
-            raise ValueError(
-                f"max_nodes allows {most:.4g} nodes, and a part of the member {members[left[0]].name!r} has "
-                f"{members[left[0]].nodes[0]}; allow more, or train one small learner by distil."
-            )
-        left = np.delete(left, np.argmin(blend.member_weights_[left]))
-    return _of_parts(blend, members, left, counts)
-
-
 def _of_parts(
-    blend: Any, members: Sequence[MemberParts], left: NDArray[np.intp], counts: Sequence[int], reason: str = "pruned"
+    blend: Any, members: Sequence[MemberParts], left: NDArray[np.intp], counts: Sequence[int], reason: str
 ) -> Any:
     kept = [members[k].kept(count) for k, count in zip(left, counts, strict=True)]
     weights: F64 = blend.member_weights_[left]

@@ -13,7 +13,7 @@ import numpy as np
 from committee.learners.blend.members import Candidate
 
 if TYPE_CHECKING:
-    from committee.learners.blend.costs import FitCosts  # with all learners, which no prediction needs
+    from committee.learners.blend.portfolio import FitCosts  # with all learners, which no prediction needs
 
 NO_TIME = "no time"
 """Beginning of the reason of a candidate that is left out for lack of time."""
@@ -50,18 +50,6 @@ def with_draw(candidate: Candidate, n_rows: int) -> Candidate:
     if "max_samples" in candidate.settings:
         return replace(candidate, parameters=candidate.parameters | {"max_samples": n_rows})
     return replace(candidate, max_rows=n_rows)
-
-
-class TimeLimit:
-    """Limit of a whole fit in seconds, or None; the fit began at `begun` by `time.perf_counter`."""
-
-    def __init__(self, seconds: float | None, begun: float) -> None:
-        self._begun = begun
-        self.seconds: float | None = seconds
-
-    def left(self) -> float:
-        """Seconds left; infinite without a limit."""
-        return np.inf if self.seconds is None else self.seconds - (time.perf_counter() - self._begun)
 
 
 class Deadline:
@@ -104,7 +92,9 @@ class TimePlan:
     of the time.
     """
 
-    limit: TimeLimit
+    seconds: float
+    begun: float
+    """Beginning of the fit by `time.perf_counter`."""
     costs: FitCosts
     n: int
     n_train: int
@@ -117,7 +107,8 @@ class TimePlan:
 
     def left(self) -> float:
         """Seconds left for fits, without those for weighing the members."""
-        return self.limit.left() - WEIGHING * self.n * self.costs.n_scores
+        passed = time.perf_counter() - self.begun
+        return self.seconds - passed - WEIGHING * self.n * self.costs.n_scores
 
     def chosen(
         self, candidate: Candidate, later: Sequence[Candidate], sample: Callable[[Candidate, int], Any], *, first: bool
@@ -152,8 +143,7 @@ class TimePlan:
 
     def took(self, candidate: Candidate, n_fits: int, seconds: float) -> None:
         """Record the seconds of a candidate's fits, by which the time of later candidates is predicted."""
-        estimate = self._cost(candidate) * n_fits
-        self._taken.append((estimate, seconds))
+        self._taken.append((self._cost(candidate) * n_fits, seconds))
 
     def quickest(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Candidates on few rows, the quickest first, for a limit that leaves none its time."""

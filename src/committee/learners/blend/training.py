@@ -147,29 +147,22 @@ class CandidateRun:
         # fits of a candidate, their predictions for the validation rows, and their temperature
         fits = [self._out_of_bag(candidate)] if candidate.out_of_bag else self._out_of_fold(candidate)
         with _failures():
-            evidence = self._of_all_folds(fits)
+            evidence = np.concatenate([fit.predictions for fit in fits])
+            without_fit = np.full((len(self.validation.row) - len(evidence), evidence.shape[1]), np.nan)
+            evidence = np.concatenate([evidence, without_fit])
             committees, predictions, temperature = self._tempered(candidate, [fit.committee for fit in fits], evidence)
         if not np.isfinite(predictions[:, 0]).any():
             raise _NotTrainedError("every voter was trained on all rows, so that no row is out of bag")
         if candidate.estimator is not None and self.loss is not None:
-            self._check_domain(self.loss, predictions[:, 0])
+            needed = self.loss.mean_interval
+            outside = predictions[np.isfinite(predictions) & ~needed.holds(predictions)]
+            if outside.size:
+                raise _NotTrainedError(
+                    f"predicts {outside[0]:g}, and the {self.loss.name} loss needs predictions in {needed}"
+                )
         if candidate.moved:
             committees, predictions = self._shifted(committees, predictions)
         return committees, predictions, temperature
-
-    @staticmethod
-    def _check_domain(loss: Loss, predictions: F64) -> None:
-        outside = predictions[np.isfinite(predictions) & ~loss.mean_interval.holds(predictions)]
-        if outside.size:
-            raise _NotTrainedError(
-                f"predicts {outside[0]:g}, and the {loss.name} loss needs predictions in {loss.mean_interval}"
-            )
-
-    def _of_all_folds(self, fits: Sequence[TrainedFit]) -> F64:
-        # predictions for the validation rows; NaN for folds without a fit
-        evidence = np.concatenate([fit.predictions for fit in fits])
-        unknown = np.full((len(self.validation.row) - len(evidence), evidence.shape[1]), np.nan)
-        return np.concatenate([evidence, unknown])
 
     def _seconds(self, candidate: Candidate, begun: float) -> float:
         here = time.perf_counter() - begun

@@ -169,7 +169,8 @@ def train_estimator(
     """
     model = seeded(clone(candidate.estimator), seed)
     if n_jobs is not None:
-        threads = [name for name, value in model.get_params().items() if value is None and _ends_in(name, "n_jobs")]
+        params = model.get_params().items()
+        threads = [name for name, value in params if value is None and name.rpartition("__")[2] == "n_jobs"]
         model.set_params(**dict.fromkeys(threads, n_jobs))
     equal = bool((weights == weights[0]).all())
     if not equal and weight_argument(model) is None:
@@ -207,7 +208,3 @@ def predict_estimator(committee: Committee | RegressionCommittee, given: GivenRo
 def _failure(what: str, error: Exception) -> RuntimeError:
     first_line = next(iter(str(error).splitlines()), "")
     return RuntimeError(f"its {what} raised {type(error).__name__}{f': {first_line}' if first_line else ''}")
-
-
-def _ends_in(name: str, last: str) -> bool:
-    return name == last or name.endswith(f"__{last}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,13 +157,6 @@ def best_sharpness(p: Sequence[F64], w: F64, labels: NDArray[np.unsignedinteger]
     return float(2.0 ** (step / STEPS))
 
 
-class _Curve(Protocol):
-    # a loss of predictions, twice differentiable but for corners of its slope
-    def value(self, f: F64) -> F64: ...
-
-    def derivatives(self, f: F64) -> tuple[F64, F64]: ...
-
-
 @dataclass(frozen=True)
 class _Bent:
     # slope clip((f - y) / width, low, high): two lines, joined by a parabola
@@ -235,7 +228,7 @@ def loss_weights(loss: Loss, predictions: F64, y: F64, weights: F64) -> F64:
     return w
 
 
-def _curves(loss: Loss, predictions: F64, y: F64, share: F64) -> Iterator[_Curve]:
+def _curves(loss: Loss, predictions: F64, y: F64, share: F64) -> Iterator[_Bent | _OfScores]:
     # the loss, or smooth curves that approach it
     slopes: tuple[float, float, float] | None = None
     match loss:
@@ -257,7 +250,7 @@ def _curves(loss: Loss, predictions: F64, y: F64, share: F64) -> Iterator[_Curve
     yield _Bent(y, low, high, least)
 
 
-def _descended(curve: _Curve, predictions: F64, share: F64, w: F64, ridge: float, gap: float) -> F64:
+def _descended(curve: _Bent | _OfScores, predictions: F64, share: F64, w: F64, ridge: float, gap: float) -> F64:
     middle = predictions.mean(axis=0)
     apart = predictions - middle  # the mean of predictions is middle + w @ apart, as weights add up to 1
 
