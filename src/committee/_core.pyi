@@ -38,7 +38,7 @@ def use_lane_bytes(bytes: int) -> None:
     """Limit the vectors of all threads to this width; every result has the same bits."""
 
 def work_per_thread() -> int:
-    """Number of elementary operations per thread: a call with twice as many may use two threads."""
+    """Number of elementary operations for which a call starts another thread."""
 
 def use_work_per_thread(work: int) -> None:
     """Set `work_per_thread`; every result has the same bits."""
@@ -167,10 +167,10 @@ def joined_nodes(trees: Sequence[TreeNodes]) -> tuple[I64, I32, I32, I32, U8, I6
     """
 
 class GrownTree(TreeNodes):
-    """``gain``: increase of the criterion's score by the split, in units of weight.
+    """``gain``: increase of the criterion's score by the split.
 
     ``sums``: ``(N, planes)`` sufficient statistics: class weights; (no, yes) weights per class for "confidence" with
-    several outputs; (sum w, sum w z) for squared error.
+    several outputs; of targets as in `Grower.grow_targets`.
     """
 
     def __init__(self, nodes: Nodes, leaf_of_row: I32 | None) -> None: ...
@@ -372,7 +372,7 @@ class GradientGrower:
 # --- gradient_round.hpp ----------------------------------------------------------------------------------
 
 class BoostingRounds:
-    """Rounds of boosting of rows that weigh alike, one call each; scores `F` ``(D, n)`` move in place by `step`.
+    """Rounds of boosting of rows that weigh alike, one call each; scores `F` ``(D, n)`` move in place.
 
     The rows of a round are all, the listed `rows`, or `rows_below` of `place`. With `X` leaves have lines along its
     ``numeric`` columns, as by `LineSums` and `l2`.
@@ -396,8 +396,8 @@ class BoostingRounds:
     def advance(
         self, row_seed: int, tree_seed: int
     ) -> tuple[list[GradientTree], list[tuple[I64, I32, F64, F64, F64, F64]], float]:
-        """Grow the trees of a round; tree k has the seed ``tree_seed + k``. Return them, their lines as
-        `lines_of_sums`, and the largest size of a value; trees after one whose values are no numbers are missing.
+        """Grow the trees of a round; tree k has the seed ``tree_seed + k``. Return them, with `X` their lines as
+        `lines_of_sums`, and the largest size of a value; trees after one with a value that is not finite are missing.
         """
 
 # --- gradient/shard.hpp ------------------------------------------------------------------------------------
@@ -617,10 +617,10 @@ def scale_rows(weights: F64, leaf_of_row: I32, labels: U16, factor: F64, n_threa
 # --- row_digests.hpp ---------------------------------------------------------------------------------------
 
 def row_digests(X: F64, column_number: U64, n_threads: int) -> U64:
-    """Sums over the cells of each row, in single precision, each mixed with its column's number; zeros add nothing."""
+    """Sums of hashes of each row's cells in single precision, mixed with their columns' numbers; zeros add nothing."""
 
 def column_digests(X: F64, row_number: U64) -> U64:
-    """Sums over the cells of each column, each mixed with its row's number."""
+    """Sums of hashes of each column's cells, mixed with their rows' numbers, as for `row_digests`."""
 
 def stored_row_digests(start: I64, column: I32, value: F64, column_number: U64, n_threads: int) -> U64:
     """`row_digests` of sparse rows: row i has the cells ``start[i]:start[i + 1]``; all others are 0."""
@@ -780,7 +780,7 @@ class LineSums:
         n_threads: int,
     ) -> None: ...
     def largest(self) -> F64:
-        """Largest values, gradients and hessians; for rows in several parts take the maximum over the parts."""
+        """Each line's -low and high, each node's largest abs(g) and h; of rows in parts take the maximum."""
     def weights(self, largest: F64) -> I64:
         """Sums of h and h t, given `largest` of all rows; the sums of several parts can be added."""
     def products(self, largest: F64, weights: I64) -> I64:
@@ -873,8 +873,7 @@ class Cells:
     def pairs(self, weights: F64) -> F64:
         """Weight of the rows in both of two cells, ``(C, C)``."""
     @property
-    def is_sparse(self) -> bool:
-        """True if the table is sparse."""
+    def is_sparse(self) -> bool: ...
     def votes_apart(
         self, first: I64, missing: I64, low: I64, high: I64, vote: I8
     ) -> NDArray[np.uint16] | NDArray[np.uint32]:
