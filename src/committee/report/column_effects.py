@@ -7,8 +7,9 @@ only to the next edge: with edges :math:`z_0 < z_1 < \dots` and the rows :math:`
 
 .. math:: A(z_k) = \sum_{l \le k} \frac{1}{|N_l|} \sum_{i \in N_l} [f(z_l, x_i) - f(z_{l-1}, x_i)],
 
-here shifted so that its mean over the rows with a value is their mean prediction. Where the shapes of the two curves
-differ, the column is correlated with others that the model uses.
+here with the outermost values in the end steps, and shifted so that its mean over the rows with a value, each in the
+middle of its step, is their mean prediction. Where the shapes of the two curves differ, the column is correlated with
+others that the model uses.
 
 .. [1] J. H. Friedman (2001). Greedy function approximation: a gradient boosting machine. Annals of Statistics 29(5).
 .. [2] D. W. Apley, J. Zhu (2020). Visualizing the effects of predictor variables in black box supervised learning
@@ -37,7 +38,6 @@ MOST_ROWS, MOST_PLACES, MOST_CATEGORIES, MOST_LINES = 250, 13, 8, 40
 _FIRST_YEAR, _LAST_YEAR = 1500, 2200
 
 MISSING = "(missing)"
-"""Name of the missing values of a column of categories."""
 
 Predict = Callable[[Any], F64]
 """Predictions of rows: probabilities, shape (n, K), or numbers, shape (n, q)."""
@@ -45,8 +45,6 @@ Predict = Callable[[Any], F64]
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """Rows of a user's table, by number; rows of a sparse table become dense."""
-
     X: Any
 
     def __len__(self) -> int:
@@ -70,7 +68,6 @@ class TableRows:
         return frame[rows.tolist()].with_columns(values.alias(name)).to_native()
 
     def texts(self, column: int) -> list[str]:
-        """Values of a column as texts, empty where missing."""
         if not is_frame(self.X):
             values: list[Any] = np.asarray(self.taken(np.arange(len(self))))[:, column].tolist()
         else:
@@ -80,12 +77,10 @@ class TableRows:
 
 
 def spread_rows(n: int, most: int) -> Index:
-    """Return the indices of at most `most` of n rows, evenly spaced from the first to the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
 
 
 def sampled_rows(X: Any, sample_weight: ArrayLike | None, most: int) -> tuple[Any, F64 | None]:
-    """Return at most `most` of the rows, evenly spaced, and their weights; rows of weight 0 are left out."""
     table = TableRows(X)
     if not hasattr(X, "__len__"):
         raise TypeError(f"X is a {type(X).__name__} of unknown length; give a table in memory")
@@ -108,15 +103,9 @@ def encoded_rows(model: Any, X: Any) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """Partial dependence and accumulated local effects of one column.
-
-    `places` is the grid of column values: increasing numbers (of dates and times the seconds), or 0, 1, ... for the
-    categories in `names`. `form` is the date or time format, or the part of a date, such as "month". `dependence` is
-    the partial dependence, shape (places, K), and `local` the accumulated local effects of a numeric column, of the
-    same shape. `missing`, shape (K,), is the partial dependence at the missing values of a numeric column; for
-    categories it is at the last of `names`. `n_rows` is the number of averaged rows, 0 if the training record of the
-    trees was used instead. `seen` contains some of the rows' values of a numeric column. `individual` are the
-    predictions of at most `MOST_LINES` rows, shape (places, rows, K).
+    """`places` are increasing values (seconds for dates and times), or 0, 1, ... for the categories `names`, the last
+    of which is `MISSING` if rows lack the value. `dependence` and `local` have the shape (places, K), `missing` (K,),
+    and `individual` (places, rows, K). `n_rows` is 0 for effects by the training record of the trees.
     """
 
     column: str
@@ -133,10 +122,7 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class ColumnGrid:
-    """Values of a column at which predictions are averaged: `places`, `names` and `form` are as for `Effect`.
-
-    `rows` are the numbers of rows that have these values.
-    """
+    """Values of a column; `rows` are the numbers of rows that have them."""
 
     column: str
     number: int
@@ -148,10 +134,7 @@ class ColumnGrid:
 
 @dataclass(frozen=True, eq=False)
 class PairEffect:
-    """Partial dependence of two columns: the mean prediction for each two values, shape (values, values, K).
-
-    The first axis is the second column's.
-    """
+    """Mean predictions `dependence`, shape (values of y, values of x, K)."""
 
     x: ColumnGrid
     y: ColumnGrid
@@ -170,7 +153,6 @@ def are_years(values: Effect | ColumnGrid) -> bool:
 def pair_effect(
     model: Any, X: Any, pair: tuple[int, int], predict: Predict, weights: F64 | None = None
 ) -> PairEffect | None:
-    """Partial dependence of two columns by number; `None` if one of them is constant, or nearly so, in the rows."""
     schema, n = model.table_.source, len(TableRows(X))
     rows = _WeightedRows(TableRows(X), predict, np.empty((n, 0)), np.ones(n) if weights is None else weights)
     encoded = schema.encode(model.validate_rows(X))
@@ -182,7 +164,6 @@ def pair_effect(
 
 
 def effects(model: Any, X: Any, columns: Index, predict: Predict, weights: F64 | None = None) -> list[Effect]:
-    """Effects of columns by number, averaged over rows with `weights`; (nearly) constant columns are left out."""
     schema, n = model.table_.source, len(TableRows(X))
     rows = _WeightedRows(TableRows(X), predict, predict(X), np.ones(n) if weights is None else weights)
     encoded = schema.encode(model.validate_rows(X))
@@ -191,10 +172,6 @@ def effects(model: Any, X: Any, columns: Index, predict: Predict, weights: F64 |
 
 
 def stored_effects(model: Any, columns: Index) -> list[Effect]:
-    """Effects of columns by the training record of the trees, without rows; empty for voters without a record.
-
-    See `committee.vote.explain.tree_expectations`.
-    """
     found = []
     for j in (part for column in columns.tolist() for part in model.table_.matrix_columns(column)):
         coded = model.table_.coded(j)
@@ -227,13 +204,11 @@ class _WeightedRows:
     weights: F64
 
     def changed(self, j: int, at: Index) -> F64:
-        """Predictions, shape (places, rows, K), if all rows had the value of row `at[place]` in column j."""
         n = len(self.weights)
         changed = self.table.with_column(np.tile(np.arange(n), len(at)), j, np.repeat(at, n))
         return self.predict(changed).reshape(len(at), n, -1)
 
     def changed_twice(self, x: ColumnGrid, y: ColumnGrid) -> F64:
-        """Predictions, shape (places of y, places of x, rows, K), with a value of each of two columns."""
         n = len(self.weights)
         first = self.table.with_column(np.tile(np.arange(n), len(x.rows)), x.number, np.repeat(x.rows, n))
         m = n * len(x.rows)  # the first n rows of which have their own values of y
@@ -241,7 +216,6 @@ class _WeightedRows:
         return self.predict(both).reshape(len(y.rows), len(x.rows), n, -1)
 
     def mean(self, predictions: F64) -> F64:
-        """Weighted mean over the rows, axis -2."""
         return np.asarray(np.average(predictions, axis=-2, weights=self.weights))
 
     def few(self, predictions: F64) -> F64:

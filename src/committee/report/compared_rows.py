@@ -21,7 +21,7 @@ from committee.report.folds import Folds, Rows, date_columns, shuffled_note
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Target of classes: distinct labels `classes` (K,), sorted, and their indices `codes` (n,)."""
+    """`codes` (n,) are indices in the sorted labels `classes` (K,)."""
 
     classes: NDArray[Any]
     codes: NDArray[np.intp]
@@ -47,7 +47,6 @@ class Labels:
         return cls(classes, codes.astype(np.intp), name)
 
     def check_folds(self, folds: int) -> list[str]:
-        """Refuse folds that cannot be stratified, and return notes on classes with fewer rows than folds."""
         counts = np.bincount(self.codes)
         rare = {str(c): int(k) for c, k in zip(self.classes, counts, strict=True) if k < folds}
         single = [c for c, k in rare.items() if k == 1]
@@ -71,7 +70,7 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Numbers(Labels):
-    """Target of numbers `values` (n,): no classes, and folds that are not stratified."""
+    """No `classes`, and zeros as `codes`, so that folds are not stratified."""
 
     values: F64
 
@@ -93,7 +92,6 @@ class Numbers(Labels):
 
 
 def read_target(y: Any, name: str | None = None, task: Task | None = None) -> Labels:
-    """Read labels or numbers from a series or an array; the task is inferred by default."""
     if task not in (None, "classes", "numbers"):
         raise ValueError(f"task={task!r} is neither 'classes' nor 'numbers'")
     values, name = _one_column(y, name)
@@ -128,8 +126,6 @@ def rows_of(frame: Any, rows: Rows) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A frame or an array, its target, and the weights of its rows (n,), if given."""
-
     frame: Any
     labels: Labels
     weights: F64 | None = None
@@ -153,16 +149,14 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class ComparedRows:
-    """Rows of a comparison that have weight: their table, groups or times (n,), and the columns these come from."""
-
     table: Table
     groups: NDArray[Any] | None
     time: Any
-    names: dict[str, str]
+    names: dict[str, str]  # of the columns or series given as "groups", "time" and "sample_weight"
 
     @classmethod
     def of(cls, frame: Any, y: Any, task: Task | None, target: str | None, **given: Any) -> ComparedRows:
-        """Read the arguments of `compare`; `given` are ``groups``, ``time`` and ``sample_weight``."""
+        """`given` are `groups`, `time` and `sample_weight`, as for `compare`."""
         found = {key: value if isinstance(value, str) else getattr(value, "name", None) for key, value in given.items()}
         names = {key: name for key, name in found.items() if isinstance(name, str) and name}
         time = given.pop("time")
@@ -196,7 +190,6 @@ class ComparedRows:
         )
 
     def notes(self, plan: Folds) -> list[str]:
-        """Return notes on rare classes and on columns of dates; none for folds of groups or in order of time."""
         if plan.words:
             return []
         dates = date_columns(self.table.frame)

@@ -58,16 +58,13 @@ class AgainstBest:
 
     @property
     def significant(self) -> bool:
-        """True if the adjusted p-value is at most 0.05."""
         return self.adjusted_pvalue <= LEVEL
 
 
 @dataclass(frozen=True, eq=False)
 class ModelResult:
-    """Results of one model on the folds that are compared.
-
-    `place` is 1 for the best mean, and `None` for models that are not ranked. `average_rank` is the rank within the
-    fold, averaged over folds. `margin_quantiles` (101,) are quantiles of the training margins, averaged over folds.
+    """`place` is 1 for the best mean, and `None` for models that are not ranked. `average_rank` is the mean over folds
+    of the rank within the fold, `margin_quantiles` (101,) that of the quantiles of the training margins.
     """
 
     name: str
@@ -82,22 +79,18 @@ class ModelResult:
     reliability: Reliability | None = None
 
     def values(self, metric: str) -> NDArray[np.float64]:
-        """Return the values of a metric in the folds that have it, shape (at most n_folds,)."""
         values = [fold.figures.get(metric) for fold in self.fold_results]
         return np.array([value for value in values if value is not None], dtype=np.float64)
 
     def mean(self, metric: str) -> float | None:
-        """Return the mean over folds; `None` without values."""
         values = self.values(metric)
         return float(values.mean()) if values.size else None
 
     def sd(self, metric: str) -> float | None:
-        """Return the standard deviation over folds (n - 1); `None` with fewer than two values."""
         values = self.values(metric)
         return float(values.std(ddof=1)) if values.size > 1 else None
 
     def median(self, metric: str) -> float | None:
-        """Return the median over folds, which tables show for times; `None` without values."""
         values = self.values(metric)
         return float(np.median(values)) if values.size else None
 
@@ -120,10 +113,7 @@ class ModelResult:
 
 @dataclass(frozen=True)
 class TableSummary:
-    """Size and target of the table of a comparison.
-
-    `classes` are the numbers of rows by class, `numbers` minimum, mean and maximum of a numeric target.
-    """
+    """`classes` are numbers of rows by class, `numbers` minimum, mean and maximum of a numeric target."""
 
     name: str
     target: str
@@ -137,11 +127,9 @@ class TableSummary:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Outcome of `compare`, models by place and those without a place last.
-
-    The first of `metrics` ranks the models. `assignment` is how rows are assigned to folds, empty for random folds, and
-    `weighted` is True if rows have weights. `stopped` is "an interrupt" or "the time limit" if the run ended early, and
-    `folds_done` the number of folds that all models finished then.
+    """The first of `metrics` ranks the models. `assignment` is how rows are assigned to folds, empty for random folds.
+    `stopped` is "an interrupt" or "the time limit" if the run ended early, and `folds_done` the number of folds that
+    all models finished then.
     """
 
     table: TableSummary
@@ -162,17 +150,14 @@ class Comparison:
 
     @property
     def metric(self) -> str:
-        """Name of the metric that ranks the models."""
         return self.metrics[0]
 
     @property
     def metric_words(self) -> str:
-        """Name of the metric that ranks the models, for sentences and axes."""
         return metric_words(self.metric, self.table.classes)
 
     @property
     def ranked(self) -> tuple[ModelResult, ...]:
-        """Models that have a place, best first."""
         return tuple(model for model in self.models if model.place is not None)
 
     def __getitem__(self, name: str) -> ModelResult:
@@ -182,7 +167,6 @@ class Comparison:
         raise KeyError(name)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values for ``json.dumps(..., allow_nan=False)``."""
         settings = {name: getattr(self, name) for name in ("folds", "repeats", "seed", "jobs", "metric", "task")}
         return {
             "schema": SCHEMA,
@@ -236,7 +220,7 @@ def compare(
         "all", names of `committee.MODELS` and `committee.report.models.PEERS`, or unfitted estimators by name.
         An estimator that has a ``random_state`` of `None` gets ``seed``. `None`: `default_models`.
     task : {"classes", "numbers"}, default=None
-        `None`: text and integers of few values are classes, other numbers are numbers.
+        `None`: text, booleans and integers of few values are classes, other numbers are numbers.
     parameters : mapping of str to mapping, default=None
         Parameters to set, by the name of the model.
     folds, repeats : int, default=10 and 1
@@ -279,8 +263,8 @@ def compare(
     Warns
     -----
     UserWarning
-        If a class has fewer rows than ``folds``: some folds test without it. If the frame has columns of dates, and the
-        folds are at random.
+        With folds at random: if a class has fewer rows than ``folds``, so that some folds test without it, or the frame
+        has columns of dates.
 
     Notes
     -----
@@ -440,7 +424,6 @@ def summarise_folds(model: ComparedModel, results: Mapping[int, FoldResult]) -> 
 
 
 def rank_models(results: list[ModelResult], metric: str, test_train_ratio: float) -> list[ModelResult]:
-    """Order models by the mean of a metric, those without it last, and test each against the best."""
     # a model without probabilities has no log loss: it keeps its figures but has no place by log loss
     able = [r for r in results if r.error is None and r.fold_results and r.values(metric).size == len(r.fold_results)]
     rest = [r for r in results if r not in able]

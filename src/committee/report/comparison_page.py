@@ -35,11 +35,9 @@ Panel: TypeAlias = tuple[ModelResult, Chart, str, tuple[str, ...]]
 """A model, its chart, the description of the chart in words, and the cells of the model in the table below."""
 
 MOST_FOLDS = 20
-"""Most folds for which there is a table with a column per fold."""
 
 
 def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
-    """Render a comparison and `notes` as one HTML page; the same comparison gives the same text."""
     parameters = parameters_set(comparison)
     return render_page(
         f"Comparison on {comparison.table.name}",
@@ -192,7 +190,6 @@ def _panels(panels: Sequence[Panel], caption: str, title: str, columns: tuple[st
 
 
 def size_chart(comparison: Comparison, *, numbered: bool = False) -> Chart:
-    """Chart of the ranking metric against the number of nodes, with places at points if `numbered`, else a legend."""
     metric, marks = comparison.metric, list[Mark]()
     words, sizes, values = comparison.metric_words, list[float](), list[float]()
     for i, model in enumerate(comparison.ranked):

@@ -24,7 +24,6 @@ LARGE_LOSS, LARGE_ERROR = 1.25, 1.5
 
 
 def size_text(comparison: Comparison, value: float) -> str:
-    """Format a value or difference of the ranking metric; of numbers with the decimals of a four-digit best mean."""
     if comparison.task == "classes":
         return f"{value:.4f}"
     best = abs(comparison.ranked[0].mean(comparison.metric) or 0.0) if comparison.ranked else 0.0
@@ -72,7 +71,6 @@ def quality_grid(comparison: Comparison) -> Grid:
 
 
 def difference_grid(comparison: Comparison) -> Grid:
-    """Return the differences to the best model with 95 % intervals and adjusted p, starred if significant."""
     rows, keys = [], []
     for model in comparison.ranked:
         test = model.against_best
@@ -155,7 +153,6 @@ def _notes(comparison: Comparison) -> dict[str, str]:
 
 
 def measures(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return the names of the columns, each with a sentence on how it was measured."""
     words = comparison.metric_words
     others = max(len(comparison.ranked) - 1, 0)
     quality, cost = (

@@ -31,7 +31,6 @@ TIMED_ROWS = 4096
 """Least rows on which prediction is timed (test rows, repeated), so that a small fold does not time overhead."""
 
 MARGIN_LEVELS = np.linspace(0.0, 1.0, 101)
-"""Levels of the quantiles of the training margins that are kept."""
 
 FITS = "committee.comparison/2"
 """Name and version of the format of fits in a checkpoint."""
@@ -42,11 +41,7 @@ FITS = "committee.comparison/2"
 
 @dataclass(frozen=True, eq=False)
 class FoldResult:
-    """Figures of one model on one fold, by the names of the metrics of the task.
-
-    `margin_quantiles` (101,) are those of the training margins, `error` is the type and message of the exception that
-    ended the fold, `reliability` that of the test rows.
-    """
+    """`error` is the type and message of the exception that ended the fold."""
 
     figures: dict[str, float | None] = field(default_factory=dict)
     margin_quantiles: NDArray[np.float64] | None = None
@@ -55,7 +50,7 @@ class FoldResult:
     reliability: Reliability | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values; infinite figures, which JSON does not have, as text."""
+        # JSON has no infinity and no NaN
         finite = {name: value is None or np.isfinite(value) for name, value in self.figures.items()}
         return {
             "figures": {name: value if finite[name] else str(value) for name, value in self.figures.items()},
@@ -78,13 +73,8 @@ class FoldResult:
 
 @dataclass(frozen=True)
 class Limits:
-    """Time limit of a comparison, and whether an interrupt keeps the finished fits.
-
-    No fit starts after `seconds`, nor a fold that, by the mean time of the fits before, would not end in time.
-    """
-
     seconds: float | None = None
-    keep: bool = False
+    keep: bool = False  # the finished fits, after an interrupt
 
 
 Cells: TypeAlias = "dict[tuple[int, int], FoldResult]"
@@ -102,10 +92,6 @@ def run_folds(
     finish: Callable[[int, int, FoldResult], None] | None,
     limits: Limits,
 ) -> tuple[Cells, str | None]:
-    """Run every model on every fold; return results by the indices of model and fold, and what stopped the run, if any.
-
-    Fits in `finished` are not run again; `finish` is called with each new one.
-    """
     from joblib import delayed, dump
 
     cells = dict(finished)
@@ -142,7 +128,6 @@ def run_folds(
 
 
 def is_over(limits: Limits, seconds: float, n_done: int, n_models: int) -> bool:
-    """Return whether the time is up, or at the start of a fold whether it will be before the fold has ended."""
     if limits.seconds is None:
         return False
     starts_fold = n_done > 0 and n_done % n_models == 0
@@ -172,7 +157,6 @@ def _task(
 
 
 def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> FoldResult:
-    """Fit, predict and measure one model on one fold, on one thread; an exception becomes the error of the result."""
     from threadpoolctl import threadpool_limits
 
     metrics = metrics_of(isinstance(table.labels, Numbers))
@@ -247,10 +231,6 @@ def checkpointed_fits(
     settings: dict[str, Any],
     versions: dict[str, str],
 ) -> Iterator[tuple[Cells, Callable[[int, int, FoldResult], None] | None]]:
-    """Yield the fits of a checkpoint, by the indices of model and fold, and a function that adds one if it succeeded.
-
-    Without a checkpoint there are no fits, and the function is `None`.
-    """
     if checkpoint is None:
         yield {}, None
         return

@@ -37,7 +37,6 @@ OVER_CLASSES = {
     "roc_auc": "mean over the classes, each against the rest",
     "average_precision": "mean over the classes, each against the rest",
 }
-"""Averaging of metrics over several classes."""
 
 MOST_IN_MATRIX = 10
 """Classes up to which the confusion matrix is shown; for more, the most frequent mistakes."""
@@ -50,14 +49,14 @@ LEAST_ROWS = 10
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Confusion matrix: `counts` (K, K) of rows, or their weights, by true and predicted class."""
+    """`counts` (K, K) are numbers of rows, or their weights, by true and predicted class."""
 
     classes: NDArray[Any]
     counts: NDArray[Any]
 
     @classmethod
     def of(cls, y: ArrayLike, predicted: ArrayLike, classes: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Count rows by true and predicted label; `classes` contains all of these."""
+        """`classes` contains all labels of `y` and `predicted`."""
         from sklearn.metrics import confusion_matrix
 
         labels = np.asarray(classes)
@@ -73,7 +72,6 @@ class Confusion:
         return _ratio(np.diag(self.counts), self.counts.sum(axis=0))
 
     def grids(self) -> list[Grid]:
-        """Return the matrix, or the most frequent mistakes of many classes; and recall and precision."""
         few = len(self.classes) <= MOST_IN_MATRIX
         return [self.matrix_grid() if few else self.mistakes_grid(), self.classes_grid()]
 
@@ -116,10 +114,7 @@ def _amount(n: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Metrics of a model on `n_rows` labelled rows; `confusion` and `reliability` are of classes.
-
-    `thresholds` are of two classes, if a threshold or costs were given.
-    """
+    """`confusion` and `reliability` are of classes, `thresholds` of two, if a threshold or costs were given."""
 
     n_rows: int
     figures: tuple[Measured, ...]
@@ -136,7 +131,6 @@ class Evaluation:
 
     @property
     def comment(self) -> str | None:
-        """Sentence on a model that is no better than a constant prediction; `None` for others."""
         return baseline_comment(self._values)
 
     def brief(self, *, with_baseline: bool = True) -> str:
@@ -262,10 +256,6 @@ def evaluate(
 
 
 def predictions_over(model: Any, X: Any, offset: ArrayLike | None) -> NDArray[Any]:
-    """Return the predictions of rows with offsets (n,), if given.
-
-    A model whose `predict` takes no offset predicts numbers per unit of exposure; they are multiplied by exp(offset).
-    """
     if offset is None:
         return np.asarray(model.predict(X))
     if "offset" in signature(model.predict).parameters:
@@ -298,7 +288,6 @@ def _of_classes(model: Any, X: Any, y: NDArray[Any], predicted: NDArray[Any], we
 
 
 def baseline_comment(figures: Mapping[str, float]) -> str | None:
-    """Return a sentence if accuracy, or R2, is no better than that of a constant prediction; `None` otherwise."""
     accuracy, constant = figures.get("accuracy"), figures.get("accuracy_of_most_frequent")
     if accuracy is not None and constant is not None and accuracy <= constant:
         return (
@@ -369,10 +358,9 @@ def out_of_fold(
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Evaluation | None:
-    """Cross-validate copies of a learner; `None` for too few rows, one class, or no class with a row per fold.
+    """Cross-validate copies of a learner; `None` for too few rows or classes.
 
-    Random folds of a classifier are stratified. Groups and times of `Folds` are for all rows, also those of weight 0,
-    which are left out. Only tested rows are evaluated. `offset` is for regressors whose `fit` and `predict` take one.
+    Groups and times of `folds` are for all rows, also those of weight 0, which are left out.
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold

@@ -1,4 +1,4 @@
-"""A fitted model and the rows of its page: everything that the pictures of pages show, computed when first used."""
+"""A fitted model and the rows of its page, with what the pictures of the page show."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ from committee.vote.margin_distribution import MarginDistribution
 from committee.vote.weighted_votes import lead
 
 MOST_EFFECTS, MOST_CURVES = 6, 6
-"""Columns whose effects are shown, and classes with a curve."""
+"""Columns whose effects are shown, and outputs with a curve."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankedClass:
-    """ROC curve and precision-recall curve of one class against all others."""
-
     name: str
     share: float
     false_positive_rate: F64
@@ -41,7 +39,7 @@ class RankedClass:
 
     @classmethod
     def of(cls, name: str, is_class: NDArray[np.bool_], score: F64, weights: F64 | None = None) -> RankedClass:
-        """Rank rows by a score; some of them, but not all, are of the class."""
+        """Some of the rows, but not all, are of the class."""
         from sklearn import metrics
 
         given = is_class, score
@@ -62,7 +60,6 @@ class RankedClass:
 def ranked_classes(
     y: NDArray[Any], classes: NDArray[Any], scores: F64, most: int, weights: F64 | None = None
 ) -> list[RankedClass]:
-    """Return the curves of the most frequent classes by `scores`, shape (n, K); of two classes only the second's."""
     if weights is not None:
         y, scores, weights = y[weights > 0.0], scores[weights > 0.0], weights[weights > 0.0]
     counts = np.array([np.count_nonzero(y == label) for label in classes.tolist()])
@@ -76,8 +73,7 @@ def ranked_classes(
 class Explanation:
     """A fitted model with rows `X` and their labels or numbers `y`; `conformal` is the conformal model around it.
 
-    Predictions and metrics include the `offset` of the rows, effects and contributions are for an offset of 0. Metrics
-    have the `weights` of the rows; `threshold` and `costs` are as for `evaluate`.
+    Predictions and metrics include the `offset` of the rows, effects and contributions do not.
     """
 
     model: Any
@@ -117,7 +113,6 @@ class Explanation:
         return Importances.of(self.model)
 
     def predict(self, rows: Any) -> F64:
-        """Probabilities, shape (n, K), or predicted numbers, shape (n, q)."""
         predictions = self.model.predict_proba(rows) if self.of_classes else self.model.predict(rows)
         return np.asarray(predictions, dtype=np.float64).reshape(len(predictions), -1)
 
@@ -129,13 +124,11 @@ class Explanation:
 
     @cached_property
     def sampled_rows(self) -> Any:
-        """At most `MOST_ROWS` of the rows, dense."""
         every = TableRows(self.X)
         return every.taken(spread_rows(len(every), MOST_ROWS))
 
     @cached_property
     def shown_outputs(self) -> list[tuple[int, str]]:
-        """Numbers and names of the outputs with a curve: of two classes the second."""
         if self.of_classes:
             classes = [str(label) for label in self.model.classes_.tolist()]
             if len(classes) == 2:
@@ -157,14 +150,12 @@ class Explanation:
 
     @property
     def ranked_columns(self) -> Index:
-        """Indices of the columns that are not free text; with importances the used ones, most important first."""
         order = self.importances.order if self.importances is not None else range(self.model.n_features_in_)
         table = self.model.table_
         return np.array([j for j in order if table.source.column(j) not in table.texts], dtype=np.intp)
 
     @cached_property
     def effects(self) -> list[Effect]:
-        """Effects of at most six columns on the rows, or on the training rows by the record of the trees."""
         if self.model.table_ is None:
             return []
         columns = self.ranked_columns[:MOST_EFFECTS]
@@ -174,7 +165,6 @@ class Explanation:
 
     @cached_property
     def evaluation(self) -> Evaluation | None:
-        """All metrics; `None` without labels or numbers, or with a single class."""
         if self.y is None or (self.of_classes and len(np.union1d(self.model.classes_, self.y)) < 2):
             return None
         model = self.model if self.conformal is None else self.conformal
@@ -189,12 +179,10 @@ class Explanation:
 
     @cached_property
     def known_rows(self) -> RowOverlap | None:
-        """Number of the rows that are training rows; `None` without rows, or without digests of training rows."""
         return None if self.X is None else known_rows(self.model, self.X)
 
     @cached_property
     def predicted(self) -> NDArray[Any]:
-        """Predicted classes or numbers, shape (n,); of quantiles the one nearest to the median."""
         model = self.model if self.threshold is None else ThresholdModel(self.model, self.threshold)
         predicted = predictions_over(model, self.X, self.offset)
         if predicted.ndim == 1:
@@ -210,10 +198,7 @@ class Explanation:
 
     @cached_property
     def margins(self) -> MarginDistribution | None:
-        """Probability of the true class minus the largest other one, of the rows whose label the model has.
-
-        `None` without such rows, or if the model has one class.
-        """
+        """Probability of the true class minus the largest other one, of the rows whose label the model has."""
         if self.y is None or not self.of_classes or len(self.model.classes_) < 2:
             return None
         known = np.isin(self.y, self.model.classes_)
@@ -226,10 +211,6 @@ class Explanation:
 
     @cached_property
     def errors(self) -> F64:
-        """One minus the probability of the true class, or of numbers the absolute error.
-
-        0 for rows of weight 0, and if the true class is predicted.
-        """
         assert self.y is not None
         if self.of_classes:
             own = np.zeros(len(self.y))
@@ -241,12 +222,10 @@ class Explanation:
         return errors if self.weights is None else np.where(self.weights > 0.0, errors, 0.0)
 
     def wrong_rows(self, most: int) -> Index:
-        """Numbers of the rows with the largest errors above 0, the largest first."""
         order = np.argsort(-self.errors, kind="stable")[:most]
         return np.asarray(order[self.errors[order] > 0.0])
 
     def row(self, number: int, label: Any = None) -> RowExplanation | None:
-        """Contributions of columns to the prediction for a row; `None` if it is not a sum of them."""
         one = TableRows(self.X).taken(np.array([number]))
         try:
             return RowExplanation.of(self.model, one, label=label)

@@ -1,8 +1,8 @@
 """Figures of a model on some rows, and their confidence intervals.
 
-The accuracy has Wilson's interval. Other intervals use the *influence* of each row on a figure: n times its change, to
-first order, if the row counted twice. The standard error of the figure is that of the mean of the influences (Hampel,
-J. Amer. Statist. Assoc. 69, 1974).
+The accuracy has Wilson's interval. Other intervals use the *influence* of each row on a figure: up to a constant, n
+times its change, to first order, if the row counted twice. The standard error of the figure is that of the mean of the
+influences (Hampel, J. Amer. Statist. Assoc. 69, 1974).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ NORMAL = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
 CONFIDENCE = 0.95
-"""Level of all intervals."""
 
 FEWEST = 10
 """Fewest rows for an interval by influences."""
@@ -39,7 +38,6 @@ class Measured:
     interval: tuple[float, float] | None = None
 
     def words(self, text: Callable[[float], str]) -> str:
-        """Return the interval, whose ends `text` formats, and the remark."""
         interval = "" if self.interval is None else f"95% CI {' to '.join(map(text, self.interval))}"
         return "; ".join(filter(None, [interval, self.remark]))
 
@@ -48,7 +46,6 @@ class Measured:
 
 
 def number_figures(y: F64, predicted: F64, weights: F64 | None = None) -> list[Measured]:
-    """Return RMSE, MAE, median absolute error, and R2 unless `y` is constant; with `weights` (n,) without intervals."""
     from sklearn.metrics import mean_absolute_error, median_absolute_error, r2_score, root_mean_squared_error
 
     mean, median = np.average(y, weights=weights), weighted_quantile(y, 0.5, weights)
@@ -79,7 +76,6 @@ def weighted_quantile(y: F64, level: float, weights: F64 | None = None) -> float
 
 
 def quantile_levels(model: Any, n_columns: int = 1) -> tuple[float, ...]:
-    """Return the quantile levels that a regressor predicts, one per column; empty if it predicts other numbers."""
     loss = getattr(model, "loss", None)
     if isinstance(loss, str):
         if loss not in ("quantile", "quantiles"):
@@ -91,7 +87,6 @@ def quantile_levels(model: Any, n_columns: int = 1) -> tuple[float, ...]:
 
 
 def quantile_figures(y: F64, predicted: F64, levels: tuple[float, ...], weights: F64 | None = None) -> list[Measured]:
-    """Return pinball loss and coverage of each quantile (n, q), and coverage and width between the outer two."""
     from sklearn.metrics import mean_pinball_loss
 
     figures = []
@@ -141,7 +136,6 @@ def quantile_sentences(figures: Iterable[Measured]) -> list[str]:
 
 
 def accuracy_interval(y: NDArray[Any], predicted: NDArray[Any]) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of the accuracy."""
     from scipy.stats import binomtest
 
     interval = binomtest(int((predicted == y).sum()), len(y)).proportion_ci(CONFIDENCE, method="wilson")
@@ -149,7 +143,6 @@ def accuracy_interval(y: NDArray[Any], predicted: NDArray[Any]) -> tuple[float, 
 
 
 def interval_of_number(name: str, value: float, y: F64, predicted: F64) -> tuple[float, float] | None:
-    """Return the interval of "rmse", "mae" or "r2"; `None` for other figures, or too few rows."""
     error = predicted - y
     if name == "mae":
         influence = np.abs(error)
@@ -165,10 +158,6 @@ def interval_of_number(name: str, value: float, y: F64, predicted: F64) -> tuple
 
 
 def interval_of_classes(name: str, value: float, fold: FittedFold) -> tuple[float, float] | None:
-    """Return the interval of "log_loss", "brier" or "roc_auc".
-
-    `None` for other figures, too few rows, or the log loss if the true class of a row has the probability 0.
-    """
     if name in ("log_loss", "brier") and fold.probabilities is not None:
         p, is_class = fold.probabilities, fold.is_class
         if name == "log_loss":

@@ -49,7 +49,6 @@ class Folds:
         group_name: str = "groups",
         time_name: str = "time",
     ) -> Self:
-        """Validate groups (any values, none missing) or times (numbers or dates) of rows."""
         if groups is not None and time is not None:
             raise ValueError("groups and time are both given; folds are either of whole groups, or in order of time")
         if time is not None and repeats > 1:
@@ -69,25 +68,17 @@ class Folds:
 
     @property
     def words(self) -> str:
-        """Assignment of the rows, to be read after "folds"; empty for random folds."""
         if self.time is not None:
             return f"in order of {self.time_name!r}"
         return f"of whole groups of {self.group_name!r}" if self.groups is not None else ""
 
     @property
     def digest(self) -> str:
-        """Digest of the groups or times; empty for random folds."""
         given = self.groups if self.time is None else self.time
         return "" if given is None else blake2b(np.ascontiguousarray(given).data, digest_size=16).hexdigest()
 
     def splits(self, codes: Rows, *, of_classes: bool) -> list[Split]:
-        """Return training and test rows of every fold; `codes` (n,) are class indices of the rows.
-
-        Raises
-        ------
-        ValueError
-            If times are too few for the folds, a fold has no rows, or its training rows are of one class.
-        """
+        """Return training and test rows of every fold; `codes` (n,) are class indices of the rows."""
         if self.time is not None:
             found = time_splits(self.time, self.folds, self.time_name)
         elif self.groups is not None:
@@ -132,7 +123,6 @@ def _one_group_divides(codes: Rows, groups: Rows) -> bool:
 
 
 def stratified_folds(codes: Rows, folds: int, repeats: int, seed: int) -> list[Split]:
-    """Return training and test rows of every fold, as drawn by scikit-learn's RepeatedStratifiedKFold."""
     from sklearn.model_selection import RepeatedStratifiedKFold
 
     with warnings.catch_warnings():
@@ -143,7 +133,6 @@ def stratified_folds(codes: Rows, folds: int, repeats: int, seed: int) -> list[S
 
 
 def time_splits(time: F64, folds: int, name: str = "time") -> list[Split]:
-    """Return folds in the order of time (n,); rows of equal times are on one side of a cut."""
     order = np.argsort(time, kind="stable")
     starts = np.flatnonzero(np.diff(time[order])) + 1  # of a new time
     for n in range(min(folds, len(starts)), 0, -1):

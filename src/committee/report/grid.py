@@ -18,7 +18,6 @@ LEAST_TEXT = 32
 _NAMES = ("model", "member", "candidate")
 
 BLANK = "-"
-"""Cell without a figure."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,7 @@ class Grid:
 
 
 def rich_tables(grid: Grid, width: int) -> list[RichTable]:
-    """Return a grid as rich tables without its title: one, or several that repeat its first columns, up to the names.
-
-    Figures and names of models are not wrapped; below a width of 100 characters names are broken at their colon.
-    """
+    """Return a grid without its title: one table, or several that repeat its first columns, up to the names."""
     require_package("rich", "a table of the terminal")
     if not any(grid.columns):
         return [_rich_table(grid, range(len(grid.columns)))]

@@ -30,12 +30,7 @@ MOST_TERMS = 3
 def inspection(
     model: Any, *, file_bytes: int | None = None, margins: F64 | None = None, sample_weight: F64 | None = None
 ) -> list[Grid]:
-    """Describe a fitted learner of this library.
-
-    `file_bytes` is the size of its file, `margins` (n,) those on a table, whose rows may have weights. Tables, as far
-    as they apply: model, prediction sets, training, parameters, members and candidates left out or heaviest voters,
-    fitted attributes, margins, features, leaves of the first model tree.
-    """
+    """`file_bytes` is the size of the model's file, `margins` (n,) are those of rows with `sample_weight`."""
     inside, committee = model_inside(model), model_inside(model).committee_
     grids: list[Grid | None] = [
         _summary(inside, file_bytes),
@@ -132,15 +127,12 @@ def describe_margins(margins: F64, weights: F64 | None = None) -> tuple[tuple[st
 
 @dataclass(frozen=True, eq=False)
 class Importances:
-    """Feature importances, which sum to one, and what they measure."""
-
     columns: tuple[str, ...]
     shares: F64
     measure: str
 
     @classmethod
     def of(cls, model: Any) -> Importances | None:
-        """Importances of a fitted learner; `None` if it has none, or uses no column."""
         try:
             shares = np.asarray(model.feature_importances_, dtype=np.float64)
         except AttributeError:
@@ -151,7 +143,6 @@ class Importances:
 
     @property
     def order(self) -> list[int]:
-        """Numbers of the used columns, the most important first."""
         ranked = np.argsort(-self.shares, kind="stable")
         return [j for j in ranked.tolist() if self.shares[j] > 0.0]
 
@@ -172,7 +163,6 @@ def _importance_words(model: Any) -> str:
 
 
 def has_model_trees(model: Any) -> bool:
-    """Return whether a fitted learner has model trees with a training record."""
     if isinstance(model.committee_.voters, Forest):  # as of any model fitted on one class
         return False
     # of the class, as the property of the model would compute the whole table
@@ -200,7 +190,6 @@ def _leaves(model: Any) -> Grid:
 
 
 def score_in_words(intercept: float, coefficients: Sequence[float], names: Sequence[str], importance: F64) -> str:
-    """Return a linear score as text, with the terms of the most important columns."""
     used = [c for c in np.argsort(-importance, kind="stable").tolist() if coefficients[c] != 0.0]
     terms = [f"{intercept:.3g}"]
     for c in used[:MOST_TERMS]:

@@ -38,7 +38,6 @@ MOST_CLASSES, MOST_ROWS = 20, 12
 
 
 def has_members(model: Any) -> bool:
-    """Return whether a model is a committee of ensembles; one fitted on a single class has no members."""
     return isinstance(model, Blend) and hasattr(model, "member_names_")
 
 
@@ -46,7 +45,6 @@ def has_members(model: Any) -> bool:
 
 
 def members_grid(model: Any) -> Grid:
-    """Return the members by weight, each with its held-out loss and that of the vote without it."""
     rows = [
         (
             one["member"],
@@ -88,14 +86,12 @@ def left_out_grid(model: Any) -> Grid:
 
 
 def score_name(model: Any) -> str:
-    """Return the name of the score that a fit estimates, ``oof_score_`` or ``oob_score_``."""
     if hasattr(model, "classes_"):
         return "accuracy"
     return "R2" if isinstance(getattr(model, "number_loss", None), Squared | None) else "D2"
 
 
 def estimate(model: Any, y: NDArray[Any], sample_weight: F64 | None = None) -> str:
-    """Return the held-out score and loss of the vote in a sentence."""
     if not np.isfinite(model.oof_loss_):
         return "on rows not seen in training: not known, as there are too few rows to evaluate members"
     loss = _loss(model, model.oof_loss_)
@@ -152,10 +148,10 @@ def _loss(model: Any, loss: float | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class MemberAnswers:
-    """Predictions of the members and of the vote, m members on n rows.
+    """Predictions of m members and of the vote on n rows.
 
-    `weights` (m,) sum to 1. `answers` (m, n, K) and `vote` (n, K) are class probabilities; for numbers K = 1. `truth`
-    (n,) are class indices or numbers, `None` if unknown, and `loss` is the loss of the fit.
+    `answers` (m, n, K) and `vote` (n, K) are class probabilities; for numbers K = 1. `truth` (n,) are class indices or
+    numbers.
     """
 
     names: tuple[str, ...]
@@ -168,10 +164,6 @@ class MemberAnswers:
 
     @classmethod
     def of(cls, model: Any, X: Any, y: ArrayLike | None = None) -> Self:
-        """Predict rows by the members of a fitted CommitteeClassifier or CommitteeRegressor.
-
-        Raises ``ValueError`` for a model without members (fitted on one class), no rows, or labels that do not fit.
-        """
         if not isinstance(model, Blend):
             raise TypeError(f"model is a {type(model).__name__}; give a CommitteeClassifier or a CommitteeRegressor")
         check_is_fitted(model)
@@ -191,7 +183,7 @@ class MemberAnswers:
 
     @property
     def everyone(self) -> F64:
-        """Predictions of the members and last of the vote, shape (m + 1, n, K)."""
+        """Predictions of the members, and last of the vote, shape (m + 1, n, K)."""
         return np.concatenate([self.answers, self.vote[None]])
 
     @property
@@ -199,11 +191,9 @@ class MemberAnswers:
         return len(self.vote)
 
     def elected(self) -> Index:
-        """Return the indices of the predicted classes, shape (m + 1, n)."""
         return np.asarray(self.everyone.argmax(axis=2))
 
     def errors(self) -> F64:
-        """Return the error rates, shape (m + 1,); for numbers the RMSE, or the mean of another loss of the fit."""
         truth = self._known()
         if self.classes is None:
             predicted = self.everyone[:, :, 0]
@@ -213,7 +203,6 @@ class MemberAnswers:
         return np.asarray((self.elected() != truth).mean(axis=1))
 
     def log_losses(self) -> F64:
-        """Return the log losses, shape (m + 1,)."""
         p = self.everyone[:, np.arange(self.n_rows), self._known()]
         return np.asarray(-np.log(np.maximum(p, MIN_PROBABILITY)).mean(axis=1))
 
@@ -228,9 +217,9 @@ class MemberAnswers:
     def divergence(self) -> F64:
         """Return the disagreement of the members on each row, shape (n,).
 
-        For classes it is the Jensen-Shannon divergence (J. Lin 1991, IEEE Transactions on Information Theory 37) with
-        the weights of the vote, in nats: the entropy of the vote minus the mean entropy of the members. For numbers it
-        is the standard deviation with these weights.
+        For classes it is the Jensen-Shannon divergence (J. Lin 1991, IEEE Transactions on Information Theory 37) in
+        nats: the entropy of the weighted mean of the members minus the weighted mean of their entropies. For numbers it
+        is the weighted standard deviation.
         """
         mean = np.einsum("m,mnk->nk", self.weights, self.answers)
         if self.classes is None:
@@ -240,7 +229,6 @@ class MemberAnswers:
         return np.asarray(np.maximum(entr(mean).sum(axis=1) - within, 0.0))
 
     def most_disputed(self, most: int) -> Index:
-        """Return the indices of the rows of largest divergence, without rows of divergence 0."""
         apart = self.divergence()
         order = np.argsort(-apart, kind="stable")[:most]
         return order[apart[order] > 0.0]
@@ -273,7 +261,6 @@ def _truth(model: Any, y: ArrayLike | None, n: int) -> NDArray[Any] | None:
 
 
 def rows_grids(answers: MemberAnswers) -> list[Grid]:
-    """Return all tables of predictions; without labels the disputed rows alone."""
     grids = []
     if answers.truth is not None:
         grids.append(figures_grid(answers))
@@ -320,7 +307,6 @@ def figures_grid(answers: MemberAnswers) -> Grid:
 
 
 def classes_grid(answers: MemberAnswers) -> Grid:
-    """Return recall and precision of the vote, and the vote's and each member's mean probability of the true class."""
     assert answers.classes is not None and answers.truth is not None
     elected, rows = answers.elected()[-1], []
     counts = np.bincount(answers.truth, minlength=len(answers.classes))
@@ -343,7 +329,6 @@ def classes_grid(answers: MemberAnswers) -> Grid:
 
 
 def disputed_grid(answers: MemberAnswers) -> Grid:
-    """Return the predictions for the rows on which the members disagree most."""
     labelled, everyone = answers.truth is not None, answers.everyone
     rows = []
     for row in answers.most_disputed(MOST_ROWS).tolist():

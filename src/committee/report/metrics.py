@@ -14,7 +14,6 @@ from committee.data.number_types import F64
 from committee.data.text import shortened, suggest_names
 
 N_BINS = 10
-"""Bins of a reliability diagram."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +104,6 @@ def _of_probabilities(name: str) -> Callable[[FittedFold], float | None]:
 
 
 def ranked_classes(fold: FittedFold) -> NDArray[np.intp]:
-    """Return the indices of the classes that have test rows, but not all of them."""
     is_class = fold.is_class
     return np.flatnonzero(is_class.any(axis=0) & ~is_class.all(axis=0))
 
@@ -176,7 +174,6 @@ def _mean_and_deviation(values: F64) -> str:
 
 
 def four_digits(values: F64) -> str:
-    """Return mean and standard deviation (n - 1) with the decimals that give the mean four digits."""
     mean = float(values.mean())
     if not np.isfinite(mean) or abs(mean) >= 1e12 or 0.0 < abs(mean) < 1e-4:
         return f"{mean:.4g}" + _deviation(values, ".2g")
@@ -368,14 +365,12 @@ def known_metric(name: str) -> Metric:
 
 
 def metric_words(name: str, classes: Collection[Any] = ()) -> str:
-    """Return the name of a metric for sentences; `classes`, if given, add the positive class, or "macro"."""
     known = {"f1": "F1", "f1_macro": "macro F1", "mcc": "MCC", "roc_auc": "ROC AUC", "brier": "Brier score"}
     words = known.get(name, name.upper() if name in METRICS_OF_NUMBERS else name.replace("_", " "))
     return averaged(words, name, classes)
 
 
 def averaged(words: str, name: str, classes: Collection[Any]) -> str:
-    """Add to the heading of a metric the positive one of two classes, or "macro" if it is a mean over more classes."""
     if len(classes) == 2 and name in OF_POSITIVE_CLASS:
         return f"{words} ({shortened(str(list(classes)[1]), 16)})"
     return f"macro {words}" if len(classes) > 2 and name in MACRO_OF_MORE else words
@@ -404,7 +399,7 @@ def default_metrics(counts: Collection[float], folds: int, *, at_random: bool = 
 def chosen_metrics(
     metric: str | Iterable[str] | None, numbers: bool | None = False, n_classes: int = 2
 ) -> tuple[str, ...]:
-    """Validate names of metrics, the first of which ranks the models; `numbers` is `None` before the task is known."""
+    """`numbers` is `None` before the task is known."""
     if metric is None:
         return ("rmse",) if numbers else ("accuracy",)
     names = (metric,) if isinstance(metric, str) else tuple(metric)
@@ -428,8 +423,8 @@ def chosen_metrics(
 class Reliability:
     """Reliability diagram: sums over the rows in ten bins of equal width of their largest class probability.
 
-    `weight` is the number of rows (or their weight), `expected` the sum of these probabilities, `right` the number of
-    rows whose most probable class is the true one; each has shape (10,).
+    `weight` is the number of rows, `expected` the sum of these probabilities, `right` the number of rows whose most
+    probable class is the true one, each weighted and of shape (10,).
     """
 
     weight: F64

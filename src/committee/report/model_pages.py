@@ -50,7 +50,6 @@ FEW_ROWS, FEW_OF_A_CLASS = 200, 20
 """Rows, of all classes and of one, below which metrics are uncertain."""
 
 _ESTIMATES = {"oof_score_": "out-of-fold", "oob_score_": "out-of-bag"}
-"""Attributes that hold the score on rows that were not trained on."""
 
 
 def evaluation_page(
@@ -288,7 +287,6 @@ def _members(found: Explanation) -> list[Section]:
 
 
 def model_card(found: Explanation, *, data: str = "") -> Section:
-    """Make the section on a model and on the rows of its evaluation; `data` names the rows."""
     terms = [
         *_model_terms(found.model),
         *training_terms(found.model),

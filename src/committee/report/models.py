@@ -1,8 +1,7 @@
 """Models of a comparison: learners of this library, peers of other libraries, and estimators of the user.
 
 A peer learns from the encoded matrix of `committee.data.table_schema.TableSchema.encode`: float64, categories as codes,
-NaN for missing values. It declares the categorical columns to its library, or encodes them one-hot. A new peer is one
-function and one entry of `PEERS`.
+NaN for missing values. It declares the categorical columns to its library, or encodes them one-hot.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ DEFAULT_MODELS_OF_NUMBERS = ("committee", "gradient_boosting", "random_forest", 
 
 
 def on_one_hot(schema: TableSchema, forest: Any) -> Any:
-    """Return a forest behind a one-hot encoding of categories, if there are any; a missing one is all zeros."""
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
@@ -58,13 +56,12 @@ def on_one_hot(schema: TableSchema, forest: Any) -> Any:
     if not columns:
         return forest
     codes = [[float(code) for code in range(schema.n_categories[j])] for j in columns]
-    one_hot = OneHotEncoder(categories=codes, handle_unknown="ignore", sparse_output=False)
+    one_hot = OneHotEncoder(categories=codes, handle_unknown="ignore", sparse_output=False)  # missing: zeros
     encode = ColumnTransformer([("categories", one_hot, columns)], remainder="passthrough", sparse_threshold=0)
     return make_pipeline(encode, forest)
 
 
 def xgboost_categories(schema: TableSchema) -> dict[str, Any]:
-    """Return the parameters that declare categorical columns to XGBoost."""
     types = ["c" if is_category else "q" for is_category in schema.categorical]
     return {"enable_categorical": True, "feature_types": types if schema.categorical.any() else None}
 
@@ -200,7 +197,6 @@ def installed_peers() -> list[str]:
 
 
 def models_grid() -> Grid:
-    """Describe all models: name, task, and the learner or the class of another library."""
     from committee import learner as learner_class
 
     rows = []
@@ -222,10 +218,7 @@ def models_grid() -> Grid:
 
 @dataclass(frozen=True)
 class ComparedModel:
-    """A model to compare: a name of `committee.MODELS` or `PEERS` with `parameters` to set, or an unfitted estimator.
-
-    `numbers` selects the regressor of a name.
-    """
+    """A name of `committee.MODELS` or `PEERS`, or an unfitted estimator; `numbers` selects the regressor of a name."""
 
     name: str
     estimator: Any = None
@@ -238,7 +231,6 @@ class ComparedModel:
 
     @property
     def own(self) -> bool:
-        """True for a learner of this library, which accepts data frames."""
         if self.estimator is None:
             return self.name in MODELS
         from committee.learners.base.predictors import BaseClassifier, BaseRegressor
@@ -253,7 +245,6 @@ class ComparedModel:
         return {"sklearn": "scikit-learn"}.get(module, module)
 
     def make(self, schema: TableSchema | None, seed: int) -> Any:
-        """Return an unfitted estimator with the parameters, and `seed` if it has none; peers need `schema`."""
         from sklearn.base import clone
 
         if self.peer is not None:
@@ -292,20 +283,12 @@ class ComparedModel:
             return None, rows
 
     def size(self, fitted: Any, committee: Any) -> tuple[int, int] | None:
-        """Return the number of voters, and of nodes in all of them; `None` if unknown."""
         if self.peer is not None:
             return self.peer.size(fitted)
         return None if committee is None else (committee.n_voters, committee.n_nodes)
 
 
 def weight_argument(model: Any, weights: NDArray[np.float64] | None) -> dict[str, Any]:
-    """Return the argument of `fit` for row weights: that of the last step of a pipeline.
-
-    Raises
-    ------
-    ValueError
-        If the model takes no weights.
-    """
     if weights is None:
         return {}
     from sklearn.utils.validation import has_fit_parameter
@@ -323,7 +306,6 @@ def default_models(numbers: bool = False) -> list[str]:
 
 
 def all_models(numbers: bool = False) -> list[str]:
-    """Return the names of this library's learners except `BUILDING_BLOCKS`, then those of the installed peers."""
     own = MODELS_OF_NUMBERS if numbers else MODELS
     return [name for name in own if name not in BUILDING_BLOCKS] + [
         name for name in installed_peers() if not numbers or PEERS[name].make_of_numbers is not None
@@ -336,10 +318,7 @@ def compared_models(
     numbers: bool | None = False,
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[ComparedModel]:
-    """Validate names ("all": `all_models`, `None`: `default_models`), or estimators by name, and their parameters.
-
-    `numbers` is `None` before the task is known.
-    """
+    """`numbers` is `None` before the task is known."""
     given = parameters or {}
     if isinstance(models, Mapping):
         chosen = [ComparedModel(name, each, given.get(name, {})) for name, each in models.items()]

@@ -39,7 +39,6 @@ def _needs_groups(model: Any) -> bool:
 
 
 def model_inside(model: Any) -> Any:
-    """Return a copy of the learner inside a conformal model, with the outer table; any other model itself."""
     if not is_conformal(model) or not hasattr(model.estimator_, "committee_"):
         return model
     inside = copy.copy(model.estimator_)
@@ -50,7 +49,6 @@ def model_inside(model: Any) -> Any:
 
 
 def sets_grid(model: Any) -> Grid | None:
-    """Describe the sets or intervals of a conformal model; `None` for other models."""
     if not is_conformal(model):
         return None
     known, categories = model.known_, model.row_categories
@@ -104,7 +102,6 @@ def _groups(model: Any) -> str:
 
 
 def set_of_row(model: Any, X: Any) -> str | None:
-    """Return the set or interval of the first row as a sentence; `None` for other models, or without its group."""
     if not is_conformal(model) or _needs_groups(model):
         return None
     with warnings.catch_warnings():
@@ -139,7 +136,6 @@ class CoveredRows:
     def of(
         cls, model: Any, X: Any, y: NDArray[Any], weights: F64 | None = None, offset: ArrayLike | None = None
     ) -> Self | None:
-        """Predict sets or intervals; `None` for other models, or if the groups of the rows are unknown."""
         if not is_conformal(model) or _needs_groups(model):
             return None
         asked = 1.0 - float(model.alpha)

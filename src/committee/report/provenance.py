@@ -46,7 +46,6 @@ def provenance_of(
 
 
 def row_sketch(model: Any, X: Any) -> RowSketch | None:
-    """Return digests of a sample of rows as a model encodes them; `None` if the model has no `table_`."""
     digests = _digests(model, X)
     return None if digests is None else RowSketch.of(digests)
 
@@ -76,7 +75,6 @@ def known_rows(model: Any, X: Any) -> RowOverlap | None:
 
 
 def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation) -> str | None:
-    """Return a warning if an evaluation is on training rows, judged by digests or else by the accuracy."""
     if known is None:
         return _suspicious_accuracy(model, found)
     learned = learned_from(model, known)
@@ -84,7 +82,6 @@ def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation)
 
 
 def learned_from(model: Any, known: RowOverlap | None) -> str | None:
-    """Return a sentence on how many rows were training rows; `None` if unknown, or explained by chance."""
     if known is None:
         return None
     from scipy.stats import binomtest
@@ -120,7 +117,6 @@ def _suspicious_accuracy(model: Any, found: Evaluation) -> str | None:
 
 
 def training_terms(model: Any) -> list[tuple[str, str]]:
-    """Return table, date, versions and estimate of the training of a model, each with a heading."""
     made: Provenance | None = getattr(model, "provenance_", None)
     if made is None:
         return [("trained on", NOT_KNOWN)]

@@ -26,7 +26,6 @@ MOST_NAMED, MOST_LETTERS = 3, 40
 
 
 def place(name: str, given: object, n: int) -> int:
-    """Return an index from 0 to n - 1; a negative one counts from the last, as in Python."""
     if not (is_whole(given) and -n <= given < n):
         raise ValueError(f"{name}={given!r} is out of range; {name}s are numbered from 0 to {n - 1}, -1 is the last")
     return int(given) % n
@@ -141,17 +140,12 @@ def _cell(one: Any, column: int) -> str | None:
 
 
 def explains_probabilities(estimator: Any) -> bool:
-    """Return whether contributions add up to probabilities, as of forests that average votes and of `MemberCommittees`.
-
-    Of other classifiers they add up to scores.
-    """
     votes = estimator.committee_
     is_of_classes = hasattr(estimator, "classes_")
     return is_of_classes and (isinstance(votes.voters, MemberCommittees) or default_output(votes) == "probability")
 
 
 def check_explained(estimator: Any) -> None:
-    """Raise unless the estimator is a fitted learner with ``contributions(X)``."""
     from sklearn.utils.validation import check_is_fitted
 
     if not (hasattr(estimator, "contributions") and hasattr(estimator, "validate_rows")):
@@ -228,7 +222,6 @@ def _of_quantile(estimator: Any, one: Any, label: Any, predicted: F64) -> tuple[
 
 
 def row_sentences(found: RowExplanation) -> list[str]:
-    """Return start and end of the sum, and the columns that raise and lower it most."""
     start, end = _fixed(found, float(found.contributions[-1]), float(found.contributions.sum()))
     what, _, meaning = found.subject.partition(": ")
     # the probability at the mean score is not the mean of the probabilities, which would be the share of the class
@@ -243,7 +236,6 @@ def row_sentences(found: RowExplanation) -> list[str]:
 
 
 def row_grid(found: RowExplanation, most: int) -> Grid:
-    """Return the sum line by line: start, largest contributions, the others together, and the total."""
     shown, (n_others, others) = found.largest(most)
     start, end = _fixed(found, float(found.contributions[-1]), float(found.contributions.sum()))
     shares = _fixed(found, *(share for _, share in shown), others, signed=True)

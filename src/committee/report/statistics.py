@@ -1,7 +1,7 @@
 """Statistical tests of differences between models.
 
 Scores of cross-validation folds are not independent, as the training rows overlap, and a plain paired t-test on them
-finds too many differences; the tests on one table correct for that. Tests across tables count each table once: the sign
+finds too many differences; the corrected one allows for that. Tests across tables count each table once: the sign
 test uses only which model has the lower error, the Poisson-binomial test also the uncertainty of that, from the test
 rows that one of the two models alone predicts right.
 """

@@ -17,7 +17,6 @@ OPTIMISTIC = "cheapest on these rows (optimistic)"
 
 
 def check_threshold(model: Any, threshold: float) -> float:
-    """Validate a threshold in [0, 1], for a classifier of two classes with probabilities."""
     if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
         raise ValueError(f"threshold is {threshold}; it must be a probability from 0 to 1.")
     if not hasattr(model, "predict_proba"):
@@ -29,7 +28,6 @@ def check_threshold(model: Any, threshold: float) -> float:
 
 
 def check_costs(costs: Sequence[float]) -> tuple[float, float]:
-    """Validate the costs of a false alarm and of a miss: finite and at least 0, not both 0."""
     values = list(costs)
     if len(values) != 2 or not all(is_number(each) and 0.0 <= each < np.inf for each in values) or not any(values):
         raise ValueError(
@@ -70,7 +68,9 @@ class ThresholdModel:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """Counts (or weights) of rows at a threshold, and the mean cost of a row, `None` without costs."""
+    """Weight of the rows at a threshold that are `predicted` positive, and `right` in that; `cost` is the mean of a
+    row.
+    """
 
     threshold: float
     remark: str

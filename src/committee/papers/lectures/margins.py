@@ -43,7 +43,6 @@ LEVELS: F64 = np.linspace(-1.0, 1.0, 401)  # margins theta at which the share of
 
 
 def margin_cell(table: Table, problem: str, learner: str, split: Split, rounds: tuple[int, ...]) -> Cell:
-    """Fit AdaBoost on the training rows of a fold, and measure the margins after each number of rounds."""
     train_rows, test_rows = split
     labels = labels_of(table)
     if problem != ALL:
@@ -85,14 +84,11 @@ def margin_cell(table: Table, problem: str, learner: str, split: Split, rounds: 
 
 
 def below(margins: F64) -> list[int]:
-    """Count the margins that are at most each of `LEVELS`, within rounding."""
-    return [int(k) for k in np.searchsorted(np.sort(margins), LEVELS + 1e-12, side="right")]
+    return [int(k) for k in np.searchsorted(np.sort(margins), LEVELS + 1e-12, side="right")]  # within rounding
 
 
 @dataclass(frozen=True)
 class MarginCurves:
-    """Margin curves of a problem and learner after T rounds, over all folds."""
-
     problem: str
     learner: str
     rounds: int  # T
@@ -109,7 +105,6 @@ class MarginCurves:
 
 
 def curves(cells: Sequence[Cell]) -> list[MarginCurves]:
-    """Combine the folds of each problem, learner and number of rounds."""
     problems = dict.fromkeys((cell["problem"], cell["learner"]) for cell in cells)
     found = []
     for problem, learner in problems:
@@ -137,7 +132,6 @@ def curves(cells: Sequence[Cell]) -> list[MarginCurves]:
 
 
 def share_at(found: MarginCurves, theta: float) -> float:
-    """Return the share of training rows with a margin of at most theta, one of `LEVELS`."""
     return float(found.train[np.argmin(np.abs(LEVELS - theta))])
 
 
@@ -147,7 +141,6 @@ _ACROSS, _UP = "margin θ", "share of rows with margin ≤ θ"
 
 
 def stumps(found: Sequence[MarginCurves]) -> Figure:
-    """Draw the margins of boosted stumps after each number of rounds, a panel for each class against the rest."""
     own = [c for c in found if c.learner == STUMPS]
     colour = {T: k for k, T in enumerate(dict.fromkeys(c.rounds for c in own))}
     lines = [(c, f"{c.rounds:,} rounds", colour[c.rounds]) for c in own]
@@ -155,7 +148,6 @@ def stumps(found: Sequence[MarginCurves]) -> Figure:
 
 
 def refusing(found: Sequence[MarginCurves]) -> Figure:
-    """Draw the margins of stumps with and without abstention after the most rounds."""
     most = max(c.rounds for c in found)
     chosen = [c for c in found if c.learner in (STUMPS, REFUSING) and c.rounds == most]
     lines = [(c, c.learner, 1 + (c.learner == REFUSING)) for c in chosen]
@@ -244,7 +236,6 @@ def tasks(plan: LecturePlan, seed: int, folder: Folder) -> list[Task]:
 
 
 def report(cells: Sequence[Cell], plan: LecturePlan, out: Path) -> list[Grid]:
-    """Write the curves, and the margins with the voting bounds, as tables, and the pictures."""
     found = curves(cells)
     margins = grid(found, plan.table)
     write_csv(lines(found), out / "margin-curves.csv")
@@ -277,7 +268,6 @@ def grid(found: Sequence[MarginCurves], table: str) -> Grid:
 
 
 def lines(found: Sequence[MarginCurves]) -> list[dict[str, object]]:
-    """Return the curves as CSV records, for each problem, learner, number of rounds and level."""
     return [
         {
             "class": c.problem,

@@ -41,7 +41,6 @@ class LecturePlan:
     table: str = "vehicle"  # whose margins are measured; the lecture notes' is vehicle
 
     def simulated(self, task: str, seed: int, repeat: int) -> tuple[F64, F64, F64, F64]:
-        """Draw training and test rows: Mease and Wyner's classes, or Friedman's function with noise of variance 1."""
         n, m = self.training_rows, self.test_rows
         random = np.random.default_rng([seed, repeat])
         if task == "classes":
@@ -66,7 +65,7 @@ STEP: dict[str, Any] = {
     "extra_trees": False,
     "growth": "leaf",
 }
-"""Settings of the notes, named so that new defaults do not change them."""
+"""Settings, all named, so that new defaults do not change them."""
 SUBSAMPLES = (1.0, 0.5, 0.25)
 LOSSES = ("exponential", "log_loss", "squared_error")  # losses for two classes; the last is regression on -1 and +1
 
@@ -75,7 +74,7 @@ ADABOOST = "exponential, by votes"  # AdaBoost itself: the gradient method for e
 
 @dataclass(frozen=True)
 class BoostingMethod:
-    """Boosting method: task ("classes" or "numbers"), loss, and share of rows that each tree is trained on."""
+    """`task` is "classes" or "numbers"; each tree is trained on the share `subsample` of the rows."""
 
     task: str
     loss: str
@@ -98,7 +97,6 @@ class BoostingMethod:
         return self.task == "classes"
 
     def error(self, predicted: F64, y: F64) -> float:
-        """Return the share of wrong signs, or the root mean squared error."""
         if self.votes:
             return float(np.mean(np.where(predicted > 0.0, 1.0, -1.0) != y))
         return float(np.sqrt(np.mean((predicted - y) ** 2)))
@@ -120,7 +118,6 @@ def tasks(plan: LecturePlan, seed: int, _: Folder = None) -> list[Task]:
 
 
 def boosting_cell(method: BoostingMethod, plan: LecturePlan, seed: int, repeat: int) -> Cell:
-    """Fit a method, and measure the test error after every round."""
     X, y, X_test, y_test = plan.simulated(method.task, seed, repeat)
     model, seconds = timed(lambda: method.model(plan.boosting_rounds, repeat).fit(X, y))
     return {
@@ -131,7 +128,6 @@ def boosting_cell(method: BoostingMethod, plan: LecturePlan, seed: int, repeat: 
 
 
 def report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
-    """Write the final and the least test error of every loss and subsample."""
     body = []
     curves: dict[str, dict[tuple[str, float], F64]] = {"classes": {}, "numbers": {}}
     for method in METHODS:
@@ -155,13 +151,12 @@ def report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
 
 
 def mean_curve(cells: Sequence[Cell]) -> F64:
-    """Return the mean test error after every round of the shortest run (AdaBoost may end early)."""
+    # AdaBoost may end early
     shortest = min(len(cell["errors"]) for cell in cells)
     return np.asarray(np.mean([cell["errors"][:shortest] for cell in cells], axis=0))
 
 
 def picture(curves: dict[str, dict[tuple[str, float], F64]]) -> Figure:
-    """Draw the test error after every round, by loss and by subsample."""
     figure = new_figure(11.0, 4.2)
     left, middle, right = figure.subplots(1, 3)
     losses = [(loss, curve) for (loss, subsample), curve in curves["classes"].items() if subsample == 1.0]
@@ -223,7 +218,6 @@ def leaf_tasks(plan: LecturePlan, seed: int, _: Folder = None) -> list[Task]:
 
 
 def leaf_cell(regulariser: dict[str, float], plan: LecturePlan, seed: int, repeat: int) -> Cell:
-    """Fit with regularised leaves; count all and nonzero leaves, and measure the test error and log loss."""
     X, y, X_test, y_test = plan.simulated("classes", seed, repeat)
     options = LARGE_TREES | regulariser
     model: Any = GradientBoostingClassifier(n_estimators=plan.boosting_rounds, random_state=repeat, **options)
@@ -244,7 +238,6 @@ def named(regulariser: dict[str, float]) -> str:
 
 
 def leaf_report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
-    """Write the numbers of leaves and the errors of every regulariser."""
     body = []
     for name in dict.fromkeys(cell["regulariser"] for cell in cells):
         own = [cell for cell in cells if cell["regulariser"] == name]
@@ -282,7 +275,6 @@ def forest_tasks(plan: LecturePlan, seed: int, _: Folder = None) -> list[Task]:
 
 
 def forest_cell(plan: LecturePlan, seed: int, repeat: int) -> Cell:
-    """Fit a forest, and measure the out-of-bag and test errors of its first T trees for every T."""
     X, y, X_test, y_test = plan.simulated("classes", seed, repeat)
     model = RandomForestClassifier(plan.trees, random_state=repeat, **FOREST).fit(X, y)
     test = [float(np.mean(predicted != y_test)) for predicted in model.staged_predict(X_test)]
@@ -303,18 +295,15 @@ class ForestCurves:
         return self.test[:, np.maximum(1, np.round(UNSEEN * trees)).astype(np.intp) - 1]
 
     def smallest(self) -> NDArray[np.intp]:
-        """Return the number of trees of least out-of-bag error, for each repeat."""
         return np.asarray(np.argmin(self.oob, axis=1) + 1)
 
     def within_one_standard_error(self, n: int) -> NDArray[np.intp]:
-        """Return the fewest trees within a standard error of the least out-of-bag error, for each repeat."""
         least = self.oob.min(axis=1, keepdims=True)
         near = self.oob <= least + np.sqrt(least * (1.0 - least) / n)
         return np.asarray(np.argmax(near, axis=1) + 1)
 
 
 def forest_report(cells: Sequence[Cell], plan: LecturePlan, out: Path) -> list[Grid]:
-    """Write the out-of-bag and test errors as a table and a picture."""
     found = ForestCurves(*(np.array([cell[side] for cell in cells]) for side in ("oob", "test")))
     made = grid(found, plan.training_rows)
     write_grid(made, out / "forest.csv")
@@ -323,7 +312,6 @@ def forest_report(cells: Sequence[Cell], plan: LecturePlan, out: Path) -> list[G
 
 
 def grid(found: ForestCurves, n: int) -> Grid:
-    """Return both errors at some numbers of trees, and at those chosen by the out-of-bag error."""
     repeats, trees = found.oob.shape
     picks = {f"{T:,}": np.full(repeats, T) for T in SHOWN if trees >= T}
     picks["least out of bag"] = found.smallest()
@@ -345,7 +333,6 @@ def grid(found: ForestCurves, n: int) -> Grid:
 
 
 def forest_picture(found: ForestCurves, n: int) -> Figure:
-    """Draw out-of-bag and test error by the number of trees, and their difference with two standard errors."""
     figure = new_figure(9.6, 4.2)
     left, right = figure.subplots(1, 2)
     repeats, trees = found.oob.shape

@@ -83,8 +83,6 @@ def variants(lines: MarginMatrix) -> dict[str, Objective]:
 
 @dataclass(frozen=True)
 class Ensembles:
-    """Sizes of the ensembles, and the objectives solved on each."""
-
     trees: int = 200
     depth: int | None = 2  # of the trees of AdaBoost and of the first forest; None: no limit
     variants: bool = False  # `VARIANTS` too
@@ -95,10 +93,6 @@ class Ensembles:
 
 
 def trained(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Committee:
-    """Train an ensemble of trees that vote +1 or -1.
-
-    A forest's trees vote for the majority class of their leaf, as the document's do, not with class shares.
-    """
     from committee.learners.adaboost import AdaBoostClassifier
     from committee.learners.bagging.random_forest import RandomForestClassifier
 
@@ -115,12 +109,12 @@ def trained(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Commit
         return committee
     voters = committee.voters
     assert isinstance(voters, Forest) and voters.value is not None
+    # a tree votes for the majority class of its leaf, as the document's do, not with class shares
     label = np.where(voters.left < 0, voters.value.argmax(axis=1), -1).astype(np.int32)
     return replace(committee, voters=replace(voters, label=label, value=None))
 
 
 def reweighting_tasks(tables: Mapping[str, NamedTable], repeats: int, asked: Ensembles, seed: int) -> list[Task]:
-    """Return the tasks of every ensemble on every split of every table, split by split."""
     return [
         Task(
             {"table": name, "digest": table.digest, "repeat": repeat, "ensemble": ensemble},
@@ -133,16 +127,13 @@ def reweighting_tasks(tables: Mapping[str, NamedTable], repeats: int, asked: Ens
 
 
 def reweighting_cell(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Cell:
-    """Train an ensemble on the training rows of a split, re-weight it by each objective, and measure all weights.
-
-    If the outcome of UWS is "no room", so is that of every EWS and PWS (`MarginMaximum`), and they are not solved.
-    """
     committee, seconds = timed(lambda: trained(fold, ensemble, asked))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
     lines = MarginMatrix.of(train)
     objectives = OBJECTIVES | (variants(lines) if asked.variants else {})
     found: dict[str, Any] = {}
     for name, objective in objectives.items():
+        # if UWS raises no margin, neither does any EWS or PWS
         stuck = isinstance(objective, MarginMaximum) and UWS in found and found[UWS]["state"] == NO_ROOM
         known = (lines.own, NO_ROOM, objective) if stuck else None
         found[name] = reweighted(objective, lines, test, fold.positive[1], known)
@@ -164,9 +155,8 @@ def _full_trees(committee: Committee, depth: int) -> float:
 
 
 def measured(margins: F64, weights: F64, test: SignedVotes, positive: NDArray[np.bool_]) -> dict[str, Any]:
-    """Measure weights: the ``wrong`` test rows, and figures of the training margins.
-
-    The equilibrium margin is that of the T voters and their opposites. A tie elects the negative class.
+    """Measure weights. The equilibrium margin is that of the T voters and their opposites; a tie elects the negative
+    class.
     """
     lead, clipped = test.matrix @ weights, np.clip(margins, -1.0, 1.0)
     return {
@@ -187,10 +177,10 @@ def reweighted(
     positive: NDArray[np.bool_],
     known: tuple[F64, str, Objective] | None = None,
 ) -> dict[str, Any]:
-    """Solve an objective on the training margins, or take the ``known`` weights and outcome, and measure them.
+    """Solve an objective, or take the ``known`` solution, and measure it; ``least`` is the least gain of a row's
+    margin.
 
-    Weights sum to one, so margins may leave [-1, 1] if some are negative. Beside the figures of `measured` there are
-    the ``least`` gain of a row's margin, ``state``, ``xi``, the number of ``trees`` with weight, and ``seconds``.
+    Weights sum to one, so margins may leave [-1, 1] if some are negative.
     """
     own = lines.margins(lines.own)
     (weights, state, objective), seconds = timed(lambda: known or solved(objective, lines))
@@ -233,7 +223,6 @@ BOOSTING = "boosting, depth "  # start of "ensemble" in a cell of `depth_cell`; 
 def depth_tasks(
     tables: Mapping[str, NamedTable], repeats: int, depths: Sequence[str], trees: int, seed: int
 ) -> list[Task]:
-    """Return the tasks of boosting at every named depth on every split of every table, split by split."""
     return [
         Task(
             {"table": name, "digest": table.digest, "repeat": repeat, "ensemble": f"{BOOSTING}{depth}"},
@@ -246,9 +235,7 @@ def depth_tasks(
 
 
 def depth_cell(fold: Fold, depth: int | None, trees: int) -> Cell:
-    """Train the four boosting methods on a split with trees of one depth, and measure each.
-
-    ``theorem`` is the result of `gaussian_margins` for AdaBoost, None if a tree is perfect. The equilibrium margins
+    """``theorem`` is the result of `gaussian_margins` for AdaBoost, None if a tree is perfect. The equilibrium margins
     of all methods assume the same set of voters: `trees` voters and their opposites.
     """
     found: dict[str, Any] = {}
@@ -307,7 +294,7 @@ def gaussian_margins(signed: Any, errors: F64) -> dict[str, float | None]:
     would be ``gaussian``, -mu + v / 2. ``distance`` is the Kolmogorov-Smirnov distance of rho from that Gaussian.
     ``mean_rises`` and ``variance_falls`` are the shares of rounds in which they do, ``share_variance_falls`` that for
     the normalised margins. ``ratio`` is mu / sqrt(v), ``best_ratio`` its largest value over nonnegative weights.
-    Undefined values are None.
+    Undefined and infinite values are None.
     """
     alpha = 0.5 * np.log((1.0 - errors) / errors)
     S = signed.astype(np.float64)

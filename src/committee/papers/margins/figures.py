@@ -44,8 +44,6 @@ TREES = 300  # of the ensembles of Figures 2 to 6
 
 @dataclass(frozen=True)
 class Change:
-    """One of Figures 2 to 6: margins before and after."""
-
     number: int
     name: str  # of the picture's file
     data: str  # table, by its name in the catalogue
@@ -79,7 +77,6 @@ _COLUMNS = ("error", "error after", "mean gain", "least gain", "least after", "v
 
 
 def drawable(figure: int | None, chosen: Sequence[str]) -> tuple[int, ...]:
-    """Return the numbers of the figures that the chosen tables allow; with `figure`, that one alone."""
     own = tuple(number for number in NUMBERS if DATA[number] in chosen)
     if figure is None:
         return own
@@ -92,7 +89,6 @@ def drawable(figure: int | None, chosen: Sequence[str]) -> tuple[int, ...]:
 
 
 def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, out: Path) -> list[Grid]:
-    """Draw figures on the first split of their tables; return the table of the numbers of Figures 2 to 6."""
     folds = {name: Fold(table, 0, seed) for name, table in read.items()}
     if 1 in numbers:
         save(stages(folds[STAGED_DATA]), out / "figure1.png")
@@ -109,7 +105,6 @@ def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, o
 
 
 def stages(fold: Fold) -> Figure:
-    """Draw Figure 1: cumulative margin curves of the first trees of AdaBoost."""
     from committee.report.displays.margins import MarginDisplay
 
     committee = trained(fold, ADABOOST, Ensembles(STAGES[-1]))
@@ -119,7 +114,6 @@ def stages(fold: Fold) -> Figure:
 
 
 def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
-    """Draw one of Figures 2 to 6, and return its numbers; margins beyond -1 and 1 are drawn there."""
     from committee.report.displays.margins import MarginChangeDisplay
 
     committee = trained(fold, change.ensemble, Ensembles(TREES))
@@ -150,7 +144,6 @@ def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
 
 
 def together(results: MarginResults) -> Figure:
-    """Draw the change of the test error by the change of mean and variance of the margins."""
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(8.6, 3.1 * len(ENSEMBLES))

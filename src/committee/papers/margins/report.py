@@ -58,7 +58,6 @@ _SETS = {"UWS, EWS, PWS": MAXIMISE, "document's seven": (*MAXIMISE, SM1, SM2)}
 
 
 def grids(results: MarginResults) -> list[Grid]:
-    """Return all tables of the page; those of the document's Tables 2 to 11 and errors need its tables in the run."""
     beside_document = [likeness_grid(results)] if _data(results) else []
     return [
         *(
@@ -82,7 +81,6 @@ def _data(results: MarginResults) -> list[SourceData]:
 
 
 def table_grid(results: MarginResults, table: PublishedTable, ensemble: str) -> Grid:
-    """Tabulate one of the document's Tables 2 to 11 for an ensemble of ours, the document's numbers in brackets."""
     body = [(data.title, *_row(results, data, table, ensemble)) for data in _data(results)]
     columns = ("table", ensemble, *table.objectives, *(_CHANGES[change] for change in table.changes))
     what = " and change of the margins" if table.changes else ""
@@ -110,15 +108,13 @@ def _shown(mark: str) -> str:
 
 
 def fixed(value: float, digits: int = 4) -> str:
-    """Format a number without a minus sign before zero."""
-    return f"{round(value, digits) + 0.0:.{digits}f}"
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # no minus before zero
 
 
 # --- likeness of the document's ensembles -----------------------------------------------------------------------------
 
 
 def likeness_grid(results: MarginResults) -> Grid:
-    """Compare the document's errors, as shares of the test rows, and its mean gains of UWS with ours."""
     tables = {table.number: table for table in published()}
     body = []
     for data in _data(results):
@@ -146,7 +142,6 @@ def likeness_grid(results: MarginResults) -> Grid:
 
 
 def direction_grid(results: MarginResults) -> Grid:
-    """Count the tables in which each objective raises or lowers each figure, the document's counts in brackets."""
     body = []
     for ensemble in ENSEMBLES:
         for objective in results.asked.objectives:
@@ -215,7 +210,6 @@ def _rho(value: float | None) -> str:
 
 
 def state_grid(results: MarginResults) -> Grid:
-    """Tabulate the smallest margin of each ensemble on each table, and the outcomes of UWS and SM1."""
     body = [(name, *(cell for each in ENSEMBLES for cell in _state(results, name, each))) for name in results.names]
     columns = (f"{each}: min" for each in ENSEMBLES)
     rest = ("UWS no gain", "SM1 feasible", "largest xi")
@@ -246,14 +240,12 @@ def _share(states: Sequence[str], *of: str) -> str:
 
 
 def write(results: MarginResults, tables: Sequence[Grid], out: Path) -> None:
-    """Write ``splits.csv`` (a line per table, ensemble, split and objective), and the tables as ``tables.md``."""
     lines = (line for name in results.names for ensemble in ENSEMBLES for line in _lines(results, name, ensemble))
     write_csv(lines, out / "splits.csv")
     write_page(side_by_side(tables), out / "tables.md")
 
 
 def side_by_side(grids: Sequence[Grid]) -> list[Grid]:
-    """Join the grids of Tables 2 to 11 that have the same objectives, as the page shows them; keep the others."""
     joined: dict[tuple[str, ...], Grid] = {}
     for grid in grids:
         key = grid.columns[2:] if grid.title.startswith("Table ") else (grid.title,)
@@ -308,14 +300,12 @@ class DepthResults:
         )
 
     def of_method(self, depth: str, method: str, figure: str) -> F64:
-        """Return a figure of a method for each table; "error" is its share of wrong test rows."""
         if figure == "error":
             return self.over_tables(depth, lambda cell: cell["methods"][method]["wrong"] / cell["test_rows"])
         return self.over_tables(depth, lambda cell: cell["methods"][method][figure])
 
 
 def depth_grids(results: DepthResults) -> list[Grid]:
-    """Return the tables of the methods over depths, each against AdaBoost, and of Theorem 3."""
     return [method_grid(results), against_grid(results), theorem_grid(results)]
 
 
@@ -346,7 +336,6 @@ def method_grid(results: DepthResults) -> Grid:
 
 
 def against_grid(results: DepthResults) -> Grid:
-    """Compare every method with AdaBoost of the same depth, by smallest margin and error."""
     others = [method for method in METHODS if method != ADABOOST]
     body = [(depth, method, *_against(results, depth, method)) for depth in results.depths for method in others]
     title = (
@@ -411,7 +400,6 @@ def _median(cells: Sequence[Cell], figure: str) -> str:
 
 
 def depth_lines(results: DepthResults) -> Iterator[dict[str, object]]:
-    """Yield CSV records: a line per table, split, depth and method."""
     keys: Sequence[tuple[str, int, str]] = [
         (name, r, depth) for name in results.names for r in range(results.repeats) for depth in results.depths
     ]

@@ -22,8 +22,6 @@ HELPS, HURTS, NEITHER = "+", "-", "="  # outcomes of a paired test of new weight
 
 @dataclass(frozen=True)
 class SourceData:
-    """A table of the document, and which of its labels are the class +1."""
-
     title: str  # the document's name of the table
     name: str  # the catalogue's name; the titles Diabetes and Pima are the same table
     rows: int  # rows that are used
@@ -46,8 +44,6 @@ BUNDLED = SourceData("Breast cancer, diagnostic", "wdbc", 569, ("M",))
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A row of one of the document's tables."""
-
     errors: tuple[float, ...]  # as published (`training_by_test`): the ensemble's, then with each objective's weights
     changes: tuple[float, ...]  # of the margins, in the order of the table's `changes`; empty in Tables 6 and 7
     marks: str  # per objective: `HELPS`, `HURTS` or `NEITHER`, by its paired t-test at 0.05
@@ -55,8 +51,6 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """One of the document's Tables 2 to 11."""
-
     number: int
     ensemble: str  # out of "forest", "AdaBoost"
     objectives: tuple[str, ...]  # one, or the three of PWS
@@ -71,7 +65,6 @@ class PublishedTable:
 
 
 def source_data() -> list[SourceData]:
-    """The document's fifteen tables, in its order."""
     return [
         SourceData(**{**data, "positive": tuple(data["positive"])})
         for data in document_numbers("margins/tables.json")["data"]
@@ -94,7 +87,6 @@ def published() -> list[PublishedTable]:
 
 
 def read_data(data: SourceData, folder: Folder) -> NamedTable:
-    """Read a table as two classes, and check its labels and number of rows."""
     found = read_from_folder(data.name, folder, data.positive)
     frame, labels = found.frame, labels_of(found)
     if data.complete_rows:
@@ -127,13 +119,11 @@ class MarginResults:
         return [self.cells[name, repeat, ensemble] for repeat in range(self.repeats)]
 
     def error(self, name: str, ensemble: str, objective: str | None = None) -> float:
-        """Return the mean test error of the ensemble, or with an objective's weights."""
         cells = self.of_table(name, ensemble)
         wrong = [(cell if objective is None else cell["objectives"][objective])["wrong"] for cell in cells]
         return float(np.mean([count / cell["test_rows"] for count, cell in zip(wrong, cells, strict=True)]))
 
     def change(self, name: str, ensemble: str, objective: str, figure: str) -> float:
-        """Return the mean change by an objective's weights of "error", or of a figure of the training margins."""
         cells = self.of_table(name, ensemble)
         if figure == ERROR:
             return self.error(name, ensemble, objective) - self.error(name, ensemble)
@@ -142,10 +132,7 @@ class MarginResults:
         return float(np.mean([cell["objectives"][objective][figure] - cell[figure] for cell in cells]))
 
     def mark(self, name: str, ensemble: str, objective: str, *, corrected: bool = False) -> str:
-        """Return whether an objective's weights help, by a paired t-test of errors at 0.05; `NEITHER` for one repeat.
-
-        It is the ordinary test, as in the document, or corrected by Nadeau and Bengio for splits that share rows.
-        """
+        """Return `HELPS`, `HURTS` or `NEITHER` by a paired t-test, ordinary as in the document, or `corrected`."""
         cells = self.of_table(name, ensemble)
         if len(cells) < 2:
             return NEITHER
@@ -161,8 +148,6 @@ class MarginResults:
 
 @dataclass(frozen=True)
 class Directions:
-    """Numbers of tables in which an objective raises or lowers a figure."""
-
     tables: int
     raised: dict[str, int]
     """Tables where "mean", "median", "least", "minimum" or "equilibrium" rises by at least `SHOWN`, by these names."""
@@ -171,13 +156,10 @@ class Directions:
 
     @property
     def tests(self) -> tuple[int, int, int]:
-        """Numbers of tables where the objective helps, hurts, and does neither."""
         return self.marks.count(HELPS), self.marks.count(HURTS), self.marks.count(NEITHER)
 
 
 def directions(results: MarginResults, ensemble: str, objective: str, *, corrected: bool = False) -> Directions:
-    """Count the directions in our results; `corrected` as for `MarginResults.mark`."""
-
     def changes(figure: str) -> F64:
         return np.array([results.change(name, ensemble, objective, figure) for name in results.names])
 
@@ -200,7 +182,6 @@ def table_of(ensemble: str, objective: str) -> PublishedTable | None:
 
 
 def document_directions(ensemble: str, objective: str) -> Directions | None:
-    """Count the directions in the document's rows that hold errors; None if no table has the objective."""
     table = table_of(ensemble, objective)
     if table is None:
         return None
@@ -218,8 +199,6 @@ def document_directions(ensemble: str, objective: str) -> Directions | None:
 
 @dataclass(frozen=True)
 class Association:
-    """Association of changes of a margin figure with changes of the test error."""
-
     points: int  # pairs of an objective and a table
     rho: float | None  # Spearman's correlation over all points; None if a change is constant
     within: float | None = None  # mean over the tables of rho over the objectives
@@ -228,7 +207,6 @@ class Association:
 
 
 def association(results: MarginResults, ensemble: str, objectives: Sequence[str], figure: str) -> Association:
-    """Correlate our mean changes of a margin figure with those of the error."""
     of = np.array([[results.change(name, ensemble, o, figure) for o in objectives] for name in results.names])
     errors = np.array([[results.change(name, ensemble, o, ERROR) for o in objectives] for name in results.names])
     # what differs by rounding alone is equal
@@ -244,7 +222,6 @@ def association(results: MarginResults, ensemble: str, objectives: Sequence[str]
 
 
 def document_association(ensemble: str, figure: str) -> Association | None:
-    """Correlate the document's changes, over the rows that have the figure; None if no row has it."""
     points = [
         (row.changes[table.changes.index(figure)] * (-1.0 if figure in (VARIANCE, RANGE) else 1.0),
          row.errors[1] - row.errors[0])
@@ -259,7 +236,6 @@ def document_association(ensemble: str, figure: str) -> Association | None:
 
 
 def rank_correlation(x: F64, y: F64) -> float | None:
-    """Return Spearman's correlation; None if x or y is constant."""
     if len(x) < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
         return None
     return round(float(spearmanr(x, y).statistic), 12)

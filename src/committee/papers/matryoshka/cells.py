@@ -28,7 +28,6 @@ NAMES = (
     "sonar", "ionosphere", "horse_colic", "diabetes_early", "credit", "transfusion", "pima", "fourclass", "tic_tac_toe",
     "german", "banknote", "spambase",
 )  # fmt: skip
-"""Twelve tables of two classes and of 208 to 4,601 rows; five have categories, two of them missing values too."""
 QUICK_NAMES = ("sonar", "transfusion")
 SMALL_NAMES = ("wdbc",)  # not one of the twelve, but bundled
 
@@ -38,8 +37,6 @@ Choose: TypeAlias = Literal["mass", "drop", "entropy"]
 
 @dataclass(frozen=True)
 class Setting:
-    """Learner and its varied parameters."""
-
     method: str  # out of `METHODS`
     voters: int  # T: the most voters there may be
     softness: float = SOFTNESS  # of the stumps, in standard deviations of their column
@@ -57,11 +54,10 @@ class Setting:
         return {"method": self.method, "asked": self.voters, **varied, "choose": self.choose}
 
     def fits(self, rows: int) -> bool:
-        """Return True if the training rows suffice: a 2-matryoshka needs as many rows as voters."""
+        # a 2-matryoshka needs as many rows as voters
         return self.method != BINARY or self.voters <= rows
 
     def make(self, seed: int) -> Any:
-        """Return the unfitted classifier, on one thread, with the seed of its draws."""
         from committee import (
             AdaBoostClassifier,
             BoostingTreeClassifier,
@@ -101,7 +97,6 @@ class NestingPlan:
         return [Setting(method, self.base, s) for method in PROBABILISTIC for s in self.softness]
 
     def by_draws(self) -> list[Setting]:
-        """Return the settings with known probabilities, and with each estimate of them."""
         ways: list[tuple[Draws, str]] = [(None, "map"), *((R, how) for how in ("map", "ml") for R in self.draws)]
         return [Setting(method, self.base, SOFTNESS, R, how) for method in self.drawn for R, how in ways]
 
@@ -109,11 +104,9 @@ class NestingPlan:
         return [Setting(TREE, self.base, choose=choose) for choose in self.choices]
 
     def by_clock(self) -> list[Setting]:
-        """Return AdaBoost with known probabilities, with draws until Z first rises, and by each rule of `clocks`."""
         return [Setting(ADABOOST, self.base, n_draws=way) for way in (None, "first_rise", *self.clocks)]
 
     def of_growth(self) -> list[Setting]:
-        """Return the distinct settings of the tables of growth and entropy."""
         usual = (Setting(method, self.base) for method in PROBABILISTIC)
         return list(dict.fromkeys([*usual, *self.by_choice(), *self.by_clock()]))
 
@@ -139,7 +132,6 @@ RARE = 0.001  # voters that a row meets with a smaller probability add little to
 
 
 def read_named(name: str, folder: Folder) -> NamedTable:
-    """Read a table from the folder, and check that it has two classes."""
     table = read_from_folder(name, folder)
     if len(table.labels.classes) != 2:
         raise ValueError(
@@ -150,7 +142,6 @@ def read_named(name: str, folder: Folder) -> NamedTable:
 
 
 def nesting_cell(fold: Fold, setting: Setting, n_paths: int | None) -> Cell:
-    """Fit a setting on the training rows of a split, and measure it; without `n_paths` no paths are sampled."""
     model = setting.make(fold.seed + fold.repeat).set_params(categorical_features=fold.categorical)
     X, y = fold.rows[0], fold.positive[0]
     _, seconds = timed(lambda: model.fit(X, y))
@@ -163,12 +154,11 @@ def nesting_cell(fold: Fold, setting: Setting, n_paths: int | None) -> Cell:
 
 
 def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
-    """Measure a learner of probabilistic voters, fitted on a split.
+    """Measure a learner of probabilistic voters.
 
     ``true_bound`` is that of its graph with known probabilities. ``train_error`` and ``path_error`` are expected errors
-    of one sampled path on training and test rows; ``right`` and ``log_loss`` are by walk. ``met`` and ``steps`` count
-    the voters that a test row meets on a sampled and on the likeliest path, ``needed`` those met with
-    probability `RARE` or more.
+    of one sampled path on training and test rows. ``met``, ``steps`` and ``needed`` count the voters that a test row
+    meets: on a sampled path, on the likeliest path, and with probability `RARE` or more.
     """
     from committee.vote.committee import Committee
 
@@ -248,7 +238,7 @@ def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> f
 
 
 def course(bounds: F64, edges: F64) -> dict[str, Any]:
-    """Course of training: bounds after 1, 2, 4, ... voters, and medians of the edges of the voters between."""
+    """Return bounds after 1, 2, 4, ... voters, and medians of the edges of the voters between."""
     ends = [2**k for k in range(len(bounds).bit_length())]
     medians = [float(np.median(edges[end // 2 : end])) for end in ends]
     return {
@@ -261,7 +251,6 @@ def course(bounds: F64, edges: F64) -> dict[str, Any]:
 
 
 def entropy_course(entropies: F64, edges: F64) -> dict[str, Any]:
-    """Return medians of the entropies as in `course`, and their rank correlation with the edges, None if undefined."""
     ends = [2**k for k in range(len(entropies).bit_length())]
     medians = [round(float(np.median(entropies[end // 2 : end])), 6) for end in ends]
     varied = len(edges) > 2 and np.ptp(edges) > 0.0 and np.ptp(entropies) > 0.0
@@ -270,6 +259,5 @@ def entropy_course(entropies: F64, edges: F64) -> dict[str, Any]:
 
 
 def mean_log_loss(P: F64, positive: NDArray[np.bool_], floor: float) -> float:
-    """Return the mean log loss, with predicted probabilities of at least `floor`."""
     given = np.where(positive, P, 1.0 - P)
     return float(-np.log(np.maximum(given, max(floor, np.finfo(np.float64).eps))).mean())

@@ -123,7 +123,6 @@ def nested_bound(sizes: Sequence[float], rho: float) -> float:
 
 
 def grid() -> Grid:
-    """Tabulate the training-error bounds of Figure 2, right, one row for each rho and T."""
     body = []
     for curve in by_inner_size():
         assert curve.T is not None
@@ -159,7 +158,6 @@ _LEAST = 1e-4  # bounds below it are not drawn
 
 
 def figure2(left: Sequence[Curve], right: Sequence[Curve]) -> Figure:
-    """Draw bounds `by_voters` (left) and `by_inner_size` (right)."""
     figure = new_figure(11.0, 5.4)
     by_voters, by_size = figure.subplots(1, 2)
     for curve in left:
@@ -199,7 +197,6 @@ def _split(ax: Axes, curve: Curve) -> None:
 
 
 def figure3(curves: Sequence[Curve]) -> Figure:
-    """Draw bounds `by_level` of nesting, a panel for each T."""
     styles = {
         "real sizes": (INK, "-", "o"),
         "whole sizes, larger inside": (ORANGE, "-", "v"),
@@ -238,13 +235,11 @@ _DRAWN = 1e-3  # smaller bounds are drawn at this value
 
 
 def write(results: NestingResults, out: Path) -> None:
-    """Write ``bounds.png``, ``cost.png``, ``softness.png`` and ``draws.png``."""
     for draw in (bounds, cost, softness, draws):
         save(draw(results), out / f"{draw.__name__}.png")
 
 
 def bounds(results: NestingResults) -> Figure:
-    """Draw the bound during training, a panel for each table; mean over the splits."""
     across = min(4, len(results.tables))
     down = ceil(len(results.tables) / across)
     picture = new_figure(2.9 * across, 2.4 * down + 0.5)
@@ -279,7 +274,6 @@ def _course(results: NestingResults, setting: Setting, table: str) -> F64:
 
 
 def cost(results: NestingResults) -> Figure:
-    """Draw test errors by the voters that a row needs: for E[H], on the likeliest path, on one sampled path."""
     tables = results.shared(results.plan.by_size())
     ways: list[tuple[str, str, Measure]] = [
         ("E[H]", "needed", wrong(EXPECTED)),
@@ -308,7 +302,6 @@ def cost(results: NestingResults) -> Figure:
 
 
 def softness(results: NestingResults) -> Figure:
-    """Draw bound, test error and log loss by the softness of the stumps; means over the tables."""
     picture = new_figure(11.0, 4.2)
     panels = picture.subplots(1, 3)
     shown: list[tuple[str, Measure, Measure | None, float]] = [
@@ -337,7 +330,6 @@ def softness(results: NestingResults) -> Figure:
 
 
 def draws(results: NestingResults) -> Figure:
-    """Draw estimated and true bounds and test errors by the number of draws; means over the tables."""
     picture = new_figure(11.0, 6.4)
     panels = picture.subplots(2, len(results.plan.drawn), sharex=True, sharey="row", squeeze=False)
     for (above, below), method in zip(panels.T, results.plan.drawn, strict=True):

@@ -75,7 +75,6 @@ def bounds_grid(results: NestingResults) -> Grid:
 
 
 def bound_order_grid(results: NestingResults) -> Grid:
-    """Count the tables on which bounds and test errors are ordered as in the theory."""
     body = []
     for a, b in PROMISED:
         line = [f"{a} below {b}"]
@@ -134,7 +133,6 @@ def error_grid(results: NestingResults) -> Grid:
 
 
 def table_grid(results: NestingResults) -> Grid:
-    """Tabulate the errors and bounds of each method on every table, of T = `plan.base` voters."""
     settings = [setting_of(method, results.plan.base) for method in METHODS]
 
     def shown(setting: Setting, table: str) -> str:
@@ -172,7 +170,6 @@ def pair_grid(results: NestingResults) -> Grid:
 
 
 def path_grid(results: NestingResults) -> Grid:
-    """Compare the likeliest path, and the majority of paths, with E[H]."""
     body = []
     for method in PROBABILISTIC:
         for T in results.plan.sizes:
@@ -186,7 +183,6 @@ def path_grid(results: NestingResults) -> Grid:
 
 
 def cost_grid(results: NestingResults) -> Grid:
-    """Tabulate the voters that a prediction needs, and the training time."""
     body = []
     for T, settings, tables in _by_size(results):
         for setting in settings:
@@ -254,7 +250,6 @@ def draws_grid(results: NestingResults) -> Grid:
 
 
 def write(results: NestingResults, tables: Sequence[Grid], out: Path) -> None:
-    """Write ``cells.csv`` (a line per cell), ``pairs.csv`` (a line per pair and T) and ``tables.md``."""
     write_cells(results, results.plan.settings(), out / "cells.csv")
     pairs = ((T, a, b) for T in results.plan.sizes for a, b in PAIRS)
     write_csv((_pair_line(results, *pair) for pair in pairs), out / "pairs.csv")
@@ -295,7 +290,6 @@ def _pair_line(results: NestingResults, T: int, a: str, b: str) -> dict[str, obj
 
 
 def growth_grids(results: NestingResults) -> list[Grid]:
-    """Return the tables of entropies and edges, of growth, and of the rules that end draws."""
     return [entropy_grid(results), growth_grid(results), clock_grid(results)]
 
 
@@ -319,7 +313,6 @@ def entropy_grid(results: NestingResults) -> Grid:
 
 
 def growth_grid(results: NestingResults) -> Grid:
-    """Compare the ways to choose the leaf at which the boosting tree grows."""
     settings = results.plan.by_choice()
     tables = results.shared(settings)
     body = []
@@ -349,7 +342,6 @@ def growth_grid(results: NestingResults) -> Grid:
 
 
 def clock_grid(results: NestingResults) -> Grid:
-    """Compare known probabilities with the rules that end the draws of AdaBoost."""
     settings = results.plan.by_clock()
     tables = results.shared(settings)
     body = []

@@ -30,8 +30,6 @@ Measure: TypeAlias = Callable[[Cell], float | None]  # reads a number from a cel
 
 
 def wrong(walk: str = EXPECTED) -> Measure:
-    """Return the measure of the test error of a prediction out of `WALKS`."""
-
     def of(cell: Cell) -> float | None:
         if walk not in cell["right"]:
             return None
@@ -80,21 +78,17 @@ class NestingResults:
         return [table for table in self.tables if all(self.has(setting, table) for setting in settings)]
 
     def means(self, setting: Setting, what: Measure, tables: Sequence[str]) -> F64:
-        """Return the mean over the repeats on each table, ``(tables,)``; NaN if a cell lacks the figure."""
         found = [[what(cell) for cell in self.of_table(table, setting)] for table in tables]
         return np.array([np.nan if None in row else np.mean([v for v in row if v is not None]) for row in found])
 
     def mean(self, setting: Setting, what: Measure, tables: Sequence[str]) -> float:
-        """Return the mean over tables and repeats; NaN without tables."""
         return float(self.means(setting, what, tables).mean()) if tables else np.nan
 
     def geometric_mean(self, setting: Setting, name: str, tables: Sequence[str]) -> float:
-        """Return the geometric mean of a bound over tables and repeats; NaN without tables."""
         cells = [cell for table in tables for cell in self.of_table(table, setting)]
         return float(np.exp(np.mean([np.log(cell[name]) for cell in cells]))) if cells else np.nan
 
     def median(self, setting: Setting, what: Measure, tables: Sequence[str]) -> float:
-        """Return the median over the tables of the means over repeats; NaN without tables."""
         return float(np.median(self.means(setting, what, tables))) if tables else np.nan
 
     def of_size(self, T: int) -> list[Setting]:
@@ -107,7 +101,6 @@ class NestingResults:
         )
 
     def ranks(self, settings: Sequence[Setting], what: Measure, tables: Sequence[str]) -> F64:
-        """Return the average ranks of settings by a figure (less is better); NaN without tables."""
         if not tables:
             return np.full(len(settings), np.nan)
         scores = np.array([self.means(setting, what, tables) for setting in settings]).T
@@ -115,7 +108,6 @@ class NestingResults:
 
 
 def setting_of(method: str, T: int) -> Setting:
-    """Return the setting of a method with T voters and nothing else varied."""
     assert method in METHODS
     return Setting(method, T, 0.0 if method == REFERENCE else SOFTNESS)
 
@@ -130,7 +122,6 @@ def in_order(results: NestingResults, settings: Sequence[Setting], what: Measure
 def duel(
     results: NestingResults, a: Setting, b: Setting, walk_a: str = EXPECTED, walk_b: str = EXPECTED
 ) -> PairedComparison:
-    """Compare the test errors of two settings, or of two predictions of one, over the tables that have both."""
     tables = results.shared([a, b])
     alone = [_alone(results.of_table(t, a), results.of_table(t, b), walk_a, walk_b) for t in tables]
     errors = [results.means(setting, wrong(walk), tables) for setting, walk in ((a, walk_a), (b, walk_b))]
@@ -138,7 +129,6 @@ def duel(
 
 
 def bound_signs(results: NestingResults, a: Setting, b: Setting) -> SignTest:
-    """Sign test of the bounds of two settings over the tables that have both."""
     tables = results.shared([a, b])
     return sign_test(*(results.means(setting, measure("bound"), tables) for setting in (a, b)))
 

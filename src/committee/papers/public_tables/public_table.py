@@ -111,8 +111,6 @@ TARGET = "target"  # the column of labels, in the raw file and in the finished o
 
 @dataclass(frozen=True)
 class RawFile:
-    """File of a public repository at a fixed commit."""
-
     repository: str
     commit: str
     path: str
@@ -147,7 +145,6 @@ class PublicTable:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Columns of the finished table, the label last."""
         return (*(name for name in self.columns if name not in (*self.drop, TARGET)), TARGET)
 
     @property
@@ -182,7 +179,6 @@ Rows = list[list[str]]
 
 
 def converted(table: PublicTable, contents: Sequence[bytes]) -> bytes:
-    """Return the finished CSV of the contents of a table's files."""
     rows = STEPS[table.step](table, contents)
     for row in rows:
         if len(row) != len(table.columns):
@@ -254,7 +250,6 @@ STEPS: dict[str | None, Callable[[PublicTable, Sequence[bytes]], Rows]] = {
     "broken line joined": _broken_line_joined,
     "first as in copy": _first_as_in_copy,
 }
-"""Conversions of contents to rows, by name."""
 
 
 SILENCE = 30.0  # seconds without data after which a server has timed out

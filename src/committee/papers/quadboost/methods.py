@@ -45,8 +45,6 @@ LabelledRows: TypeAlias = tuple[F64, NDArray[np.int64]]  # cells, and labels -1 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """Size of the document's search."""
-
     values: int  # values of each hyperparameter, evenly spaced in the logarithm; the document has 10
     folds: int  # folds of the cross-validation; the document has 5
     max_rounds: int  # largest number of AdaBoost's rounds that is tried; QuadBoost has no limit
@@ -59,7 +57,6 @@ class SearchPlan:
         return sorted({round(value) for value in self.grid(low, high)})
 
     def affordable(self, low: float, high: float, most: int) -> list[int]:
-        """Return the rounds that are no larger than `most`, or `most` alone."""
         return [value for value in self.rounds(low, high) if value <= most] or [most]
 
 
@@ -68,8 +65,6 @@ QUICK = SearchPlan(3, 2, 100, 100)
 
 
 class SearchedMethod(ABC):
-    """Learner with its grid of hyperparameters."""
-
     quadratic: bool  # True if scores approximate -1 and +1, so that their quadratic risk is meaningful
 
     @abstractmethod
@@ -113,8 +108,6 @@ _MOST_BINS = 255  # above the eleven different values of a column that `prepared
 
 @dataclass(frozen=True, eq=False)
 class FittedVote:
-    """Fitted classifier that predicts with a committee."""
-
     committee_: Committee
 
     def predict(self, X: F64) -> NDArray[np.int64]:
@@ -127,8 +120,6 @@ class FittedVote:
 
 @dataclass(frozen=True)
 class AdaBoostSearch(SearchedMethod):
-    """Search for AdaBoost's number of rounds, by one run of the most rounds."""
-
     rounds: tuple[float, float]  # decimal logarithms of the least and the largest number of rounds
     quadratic: bool = False
 
@@ -193,7 +184,7 @@ _TOL = 1e-6  # with L1, rounds end where no |mu - M| exceeds lambda by 1e-6; the
 
 @dataclass(frozen=True)
 class QuadBoostSearch(SearchedMethod):
-    """QuadBoost as in section 3 of the document; one run for each fold and strength gives all numbers of rounds."""
+    """QuadBoost as in section 3 of the document, or with ``reweight="chosen"`` as in section 3.1."""
 
     penalty: Literal["l1", "l2", "linf"] | None
     alphas: tuple[float, float] | None  # decimal logarithms of the least and the largest lambda (alpha_max of "linf")
@@ -320,7 +311,6 @@ LEARNERS: dict[str, SearchedMethod] = {
 
 
 def search_cell(table: BinaryTable, name: str, repeat: int, seed: int, plan: SearchPlan) -> Cell:
-    """Choose a method's hyperparameters on the training rows of a split, fit it, and evaluate it on the test rows."""
     method = LEARNERS[name]
     train, test = draw_split(table.published, seed, repeat)
     X, y = prepared(table, train), table.y

@@ -71,39 +71,31 @@ class TableResult:
         return np.asarray(self.wrong(method) / self.published.test_rows, dtype=np.float64)
 
     def error(self, method: str) -> float:
-        """Return the mean test error, from whole numbers, so that equal errors stay equal."""
         return float(self.wrong(method).sum() / self.right[method].size)
 
     def mean(self, method: str, figure: str) -> float | None:
-        """Return the mean of a figure of the cells over the splits; None if a cell lacks it."""
         values = [cell[figure] for cell in self.cells[method]]
         return None if None in values else float(np.mean(values))
 
     def alone(self, a: str, b: str) -> F64:
-        """Return the number of test rows that only a gets right in each split, ``(repeats,)``."""
         return np.asarray((self.right[a] & ~self.right[b]).sum(axis=1), dtype=np.float64)
 
 
 def mean_errors(results: Sequence[TableResult]) -> F64:
-    """Return the measured mean errors over the splits, ``(tables, methods)``."""
     return np.array([[result.error(method) for method in METHODS] for result in results])
 
 
 def document_errors(results: Sequence[TableResult]) -> F64:
-    """Return the errors published in the paper, ``(tables, methods)``."""
     return np.array([[result.published.error[method] for method in METHODS] for result in results])
 
 
 def ranks_of_splits(results: Sequence[TableResult]) -> F64:
-    """Return the average ranks of each split alone, ``(repeats, methods)``."""
     errors = np.array([[result.errors(method) for method in METHODS] for result in results])
     return np.array([average_ranks(errors[:, :, r], higher_is_better=False) for r in range(errors.shape[2])])
 
 
 @dataclass(frozen=True)
 class Duel:
-    """Comparison of two methods over all tables."""
-
     a: str
     b: str
     ours: PairedComparison  # from the mean counts over the splits, as more splits of the same rows are not more rows
@@ -112,7 +104,6 @@ class Duel:
 
 
 def duel(results: Sequence[TableResult], a: str, b: str, about: About = "these tables") -> Duel:
-    """Compare two methods out of `METHODS`; for `about` see `poisson_binomial_test`."""
     alone = _alone(results, a, b)
     ours = _errors(results, a, b)
     theirs = np.array([[result.published.error[method] for result in results] for method in (a, b)])
@@ -170,7 +161,6 @@ def _beside(ours: float, theirs: float) -> str:
 
 
 def rank_grid(results: Sequence[TableResult]) -> Grid:
-    """Tabulate the average ranks of the mean errors, of single splits, and of the document's errors."""
     ours = average_ranks(mean_errors(results), higher_is_better=False)
     single = ranks_of_splits(results)
     theirs = average_ranks(document_errors(results), higher_is_better=False)
@@ -217,7 +207,6 @@ def pair_grid(results: Sequence[TableResult]) -> Grid:
 
 
 def claim_grid(results: Sequence[TableResult]) -> Grid:
-    """Check the document's findings on pairs of methods."""
     body = []
     for a, b in CLAIMS:
         found = duel(results, a, b)
@@ -232,7 +221,6 @@ def claim_grid(results: Sequence[TableResult]) -> Grid:
 
 
 def verdict(found: Duel) -> str:
-    """Return the outcome in words, by the sign test at 0.05, else by the Poisson-binomial probability."""
     signs = found.ours.signs
     if signs.pvalue <= LEVEL:
         return "holds" if signs.wins > signs.losses else "the reverse holds"
@@ -245,7 +233,6 @@ def verdict(found: Duel) -> str:
 
 
 def stump_grid(results: Sequence[TableResult]) -> Grid:
-    """Compare AdaBoost by the best edge and by Gini's index after each number of rounds."""
     body = [_two_kinds("chosen", [[result.errors(m) for m in (ADABOOST, GINI)] for result in results])]
     curves = [[[cell["test_errors"] for cell in r.cells[m]] for m in (ADABOOST, GINI)] for r in results]
     for rounds in curves[0][0][0]:
@@ -270,7 +257,6 @@ def _two_kinds(name: str, errors: Sequence[Sequence[F64]]) -> tuple[str, ...]:
 
 
 def reweighting_grid(results: Sequence[TableResult]) -> Grid:
-    """Compare L2 and Linf with the weight of a repeated voter added or recomputed, against vanilla."""
     body = []
     for method in (L2, ANEW_L2, LINF, ANEW_LINF):
         found = compared(_errors(results, method, VANILLA), _alone(results, method, VANILLA).mean(axis=2))
@@ -330,7 +316,6 @@ def seconds_grid(results: Sequence[TableResult]) -> Grid:
 
 
 def write(results: Sequence[TableResult], tables: Sequence[Grid], out: Path) -> None:
-    """Write ``table1.csv`` (a line per table, method and split), ``table2.csv`` (a line per pair) and ``tables.md``."""
     write_csv((line for result in results for line in _cell_lines(result)), out / "table1.csv")
     write_csv((_pair_line(results, a, b) for a, b in PAIRS), out / "table2.csv")
     write_page(tables, out / "tables.md")
@@ -374,7 +359,6 @@ def _pair_line(results: Sequence[TableResult], a: str, b: str) -> dict[str, obje
 
 
 def draw(results: Sequence[TableResult]) -> Figure:
-    """Draw average ranks with their range over single splits, and errors of L2 and Linf minus those of vanilla."""
     figure = new_figure(10.0, 3.0 + 0.17 * len(results))
     left, *others = figure.subplots(1, 3, width_ratios=(4, 3, 3))
     _ranks(left, results)

@@ -23,8 +23,6 @@ STUMPS_PER_COLUMN = 10
 
 @dataclass(frozen=True)
 class PublishedErrors:
-    """Data table of the document: its name, its two classes, and the published errors."""
-
     title: str  # the document's name of the table
     name: str  # the catalogue's name
     rows: int  # rows that are used
@@ -34,23 +32,19 @@ class PublishedErrors:
 
     @property
     def training_rows(self) -> int:
-        """Half of the rows, rounded up, at most 500."""
         return min(MOST_TRAINING_ROWS, -(-self.rows // 2))
 
     @property
     def test_rows(self) -> int:
-        """All other rows; every error of the document is a whole number of these."""
+        """Every error of the document is a whole number of these."""
         return self.rows - self.training_rows
 
     def wrong(self, method: str) -> int:
-        """Return the number of wrong test rows of the document's error."""
         return round(self.error[method] * self.test_rows)
 
 
 @dataclass(frozen=True)
 class PublishedComparison:
-    """The document's other numbers."""
-
     seconds: dict[str, float]  # last line of its Table 1: mean running time of each method
     better: dict[tuple[str, str], float]
     """Its Table 2: Poisson-binomial probability that the first method is better than the second."""
@@ -79,8 +73,6 @@ def published_comparison() -> PublishedComparison:
 
 @dataclass(frozen=True, eq=False)
 class BinaryTable:
-    """A table as numbers, with two classes."""
-
     published: PublishedErrors
     X: F64  # numbers as they are, categories as codes, NaN where missing. Shape ``(n, p)``.
     categorical: NDArray[np.bool_]  # which columns are codes. Shape ``(p,)``.
@@ -92,7 +84,6 @@ class BinaryTable:
 
 
 def read_binary(table: PublishedErrors, folder: Folder) -> BinaryTable:
-    """Read a table as two classes, and check its labels and number of rows."""
     found = read_from_folder(table.name, folder, {*table.positive, *(table.keep or ())})
     labels = labels_of(found)
     used = np.isin(labels, table.keep) if table.keep else np.ones(len(labels), dtype=bool)
@@ -103,7 +94,6 @@ def read_binary(table: PublishedErrors, folder: Folder) -> BinaryTable:
 
 
 def draw_split(table: PublishedErrors, seed: int, repeat: int) -> Split:
-    """Draw training rows (half, at most 500) and test rows (the rest)."""
     order = np.random.default_rng([seed, repeat]).permutation(table.rows).astype(np.intp)
     return np.sort(order[: table.training_rows]), np.sort(order[table.training_rows :])
 

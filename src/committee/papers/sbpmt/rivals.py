@@ -157,7 +157,6 @@ def tasks(
     *,
     by_columns: bool = False,
 ) -> list[Task]:
-    """Return the tasks of every method on the folds of `table2.tasks`; `by_columns`, for every choice of columns."""
     found = []
     for row, whole, digest in tables_of(rows, folder):
         for columns, table in (columns_of(whole) if by_columns else {ALL: whole}).items():
@@ -171,7 +170,6 @@ def tasks(
 
 
 def method_cell(table: Table, split: Split, method: str, settings: str, seed: int) -> Cell:
-    """Fit a method on the training rows, and record the test rows that it predicts right."""
     train, test = split
     codes = table.labels.codes
     if method == OURS:
@@ -206,8 +204,6 @@ class TableOfMethods:
 
 @dataclass(frozen=True)
 class Contest:
-    """SBPMT against another method."""
-
     method: str
     over_tables: PairedComparison
     """Sign test of the mean errors of the tables, and Poisson-binomial test of the test rows."""
@@ -216,7 +212,6 @@ class Contest:
 
     @property
     def significant(self) -> tuple[int, int]:
-        """Numbers of tables on which SBPMT is significantly better, and worse, by the adjusted p-values."""
         small = np.array(self.pvalues) <= LEVEL
         sign = np.sign(self.differences)
         return int((small & (sign > 0)).sum()), int((small & (sign < 0)).sum())
@@ -241,7 +236,6 @@ def contest(results: Sequence[TableOfMethods], method: str) -> Contest:
 
 
 def accuracy_grid(results: Sequence[TableOfMethods], settings: str) -> Grid:
-    """Tabulate the mean accuracy of every method on every table, as in the paper's Table 2."""
     methods = list(results[0].right)
     means = np.array([[result.accuracies(method).mean() for method in methods] for result in results])
     body = [
@@ -266,7 +260,6 @@ def contest_grid(results: Sequence[TableOfMethods]) -> Grid:
 
 
 def records(results: Sequence[TableOfMethods]) -> Iterator[dict[str, object]]:
-    """Yield CSV records: table, method, accuracy, and SBPMT's difference with its p-value."""
     _, *methods = results[0].right
     contests = {method: contest(results, method) for method in methods}
     for t, result in enumerate(results):
@@ -291,7 +284,6 @@ PARTS = 5  # categories that a numeric column is cut into, of as many rows each
 
 
 def columns_of(table: Table) -> dict[str, Table]:
-    """Return the table with all columns, with numeric columns alone, and with numbers cut at their quintiles."""
     frame = table.frame
     numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
     found = {ALL: table}
@@ -327,7 +319,6 @@ def column_results(
 
 
 def column_grid(results: Sequence[ByColumns]) -> Grid:
-    """Tabulate mean accuracies with each choice of columns and with all columns of the same tables."""
     _, *others = methods = list(results[0][ALL].right)
     body = []
     for columns in (NUMERIC, CUT):
@@ -345,7 +336,6 @@ def _gain(gains: F64) -> str:
 
 
 def column_records(results: Sequence[ByColumns]) -> Iterator[dict[str, object]]:
-    """Yield CSV records: accuracy of each method on each table with each choice of columns."""
     for result in results:
         for columns, of in result.items():
             for method in of.right:
@@ -361,11 +351,9 @@ def column_records(results: Sequence[ByColumns]) -> Iterator[dict[str, object]]:
 
 
 _STYLES = ((ORANGE, "o", "-"), (BLUE, "D", "-"), (GREEN, "s", "--"), (GREY, "^", ":"))
-"""Styles of the lines: ours first, then the others."""
 
 
 def beside_the_paper(rows: Sequence[RebuiltRow]) -> dict[str, F64]:
-    """Return our mean accuracies on every table, and three columns of the paper."""
     theirs = {
         f"paper: {method}": np.array([row.published.accuracy[method][0] for row in rows])
         for method in (OURS, FOREST, XGBOOST)
@@ -374,20 +362,17 @@ def beside_the_paper(rows: Sequence[RebuiltRow]) -> dict[str, F64]:
 
 
 def own_runs(results: Sequence[TableOfMethods]) -> dict[str, F64]:
-    """Return the mean accuracies on every table of our own runs of the figures' three methods."""
     methods = [method for method in (OURS, FOREST, XGBOOST) if method in results[0].right]
     return {method: np.array([result.accuracies(method).mean() for result in results]) for method in methods}
 
 
 def figure3(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], less: str) -> Figure:
-    """Draw lines of accuracies, tables by size, and the first line minus the others; `less` labels the differences."""
     order = sorted(range(len(tables)), key=lambda t: tables[t].rows)
     labels = [f"{tables[t].title}\n{tables[t].rows:,}" for t in order]
     return _accuracies(order, lines, labels, "tables, by number of rows", less)
 
 
 def figure4(tables: Sequence[PublishedAccuracies], lines: Mapping[str, F64], less: str) -> Figure:
-    """Draw the lines of `figure3` by the share of numeric columns, then by size."""
     order = sorted(range(len(tables)), key=lambda t: (tables[t].numeric_share, tables[t].rows))
     labels = [f"{tables[t].title}\n{100 * tables[t].numeric_share:.0f}%" for t in order]
     title = "tables, by share of numeric columns, then by number of rows"

@@ -51,7 +51,6 @@ class Simulation:
 
     @property
     def curves(self) -> dict[str, tuple[float, ...]]:
-        """Names and values of the parameters of the four panels."""
         return {**dict.fromkeys((SUBAGGING, BOOSTING, LEAVES), tuple(range(1, self.most + 1))), RATIO: self.ratios}
 
 
@@ -60,7 +59,6 @@ SMALL = Simulation(200, 500, 5, (0.5, 1.0))
 
 
 def tasks(simulation: Simulation, repeats: int, seed: int) -> list[Task]:
-    """Return the tasks of all repeats, each with new training and test rows."""
     return [
         Task({"repeat": repeat}, partial(repeat_cell, simulation, seed, repeat), "simulation")
         for repeat in range(repeats)
@@ -74,7 +72,6 @@ def settings_of(simulation: Simulation, seed: int) -> dict[str, Any]:
 
 
 def repeat_cell(simulation: Simulation, seed: int, repeat: int) -> Cell:
-    """Measure the test errors of the four curves on one draw of the rows."""
     random = np.random.default_rng([seed, repeat])
     X, y = mease_wyner(simulation.training_rows, random)
     X_test, y_test = mease_wyner(simulation.test_rows, random)
@@ -121,8 +118,6 @@ def errors_of(cells: Iterable[Cell], simulation: Simulation = PAPER) -> dict[str
 
 
 def grid(errors: dict[str, F64], simulation: Simulation = PAPER) -> Grid:
-    """Tabulate mean test errors at some values of each parameter."""
-
     def mean(curve: str, value: float) -> str:
         return f"{100 * errors[curve][:, simulation.curves[curve].index(value)].mean():.2f}"
 
@@ -151,7 +146,6 @@ def records(errors: dict[str, F64], simulation: Simulation = PAPER) -> Iterator[
 
 
 def figure2(errors: dict[str, F64], simulation: Simulation = PAPER) -> Figure:
-    """Draw the mean test error against each parameter, with a band of two standard errors."""
     figure = new_figure(9.0, 6.4)
     panels = figure.subplots(2, 2, sharey=True)
     for letter, ax, (curve, values) in zip("abcd", panels.ravel(), simulation.curves.items(), strict=True):
@@ -198,13 +192,11 @@ def growth_tasks(growth: Growth, repeats: int, seed: int) -> list[Task]:
 
 
 def growth_settings(growth: Growth, seed: int) -> dict[str, Any]:
-    """Return the settings that cells depend on, except the numbers of training rows."""
     sizes = {"exponents": list(growth.exponents), "test_rows": growth.test_rows}
     return {"study": "consistency", **sizes, "seed": seed, "q": NOISE, **SBPMTClassifier(**BENCHMARK).get_params()}
 
 
 def error_cell(growth: Growth, n: int, seed: int, repeat: int) -> Cell:
-    """Measure the test errors for each exponent from the rounds of one fit."""
     random = np.random.default_rng([seed, repeat, n])
     X, y = mease_wyner(n, random)
     X_test, y_test = mease_wyner(growth.test_rows, random)

@@ -60,8 +60,6 @@ OURS, FOREST, XGBOOST = "SBPMT", "random forest", "XGBoost (100)"  # the paper's
 
 @dataclass(frozen=True)
 class PublishedAccuracies:
-    """Data table of the paper: its name, its size and the published accuracies."""
-
     title: str  # the paper's name of the table
     name: str  # its name in `SOURCE_TABLES`
     rows: int
@@ -84,8 +82,6 @@ def published() -> list[PublishedAccuracies]:
 
 @dataclass(frozen=True)
 class RebuiltRow:
-    """Our accuracies on a table, with the paper's."""
-
     published: PublishedAccuracies
     accuracies: tuple[float, ...]  # in percent, one per fold of every repeat
     fit_seconds: float  # median wall time of a fit on one thread, robust to disturbed cells
@@ -100,12 +96,10 @@ class RebuiltRow:
 
     @property
     def difference(self) -> float:
-        """Our accuracy minus the paper's, in percentage points."""
         return self.mean - self.published.accuracy[OURS][0]
 
     @property
     def difference_in_sds(self) -> float | None:
-        """Difference in the paper's standard deviations; None if that is 0 and the means differ."""
         sd = self.published.accuracy[OURS][1]
         if sd > 0.0:
             return self.difference / sd
@@ -113,7 +107,6 @@ class RebuiltRow:
 
 
 def tasks(rows: Sequence[PublishedAccuracies], folder: Folder, settings: str, repeats: int, seed: int) -> list[Task]:
-    """Return the tasks of ten stratified folds of every table, drawn anew in each repeat."""
     found = []
     for row, table, digest in tables_of(rows, folder):
         for place, split, own_seed in folds_of(table, repeats, seed):
@@ -130,7 +123,6 @@ def tables_of(rows: Sequence[PublishedAccuracies], folder: Folder) -> list[tuple
 
 
 def folds_of(table: Table, repeats: int, seed: int) -> Iterator[tuple[dict[str, int], Split, int]]:
-    """Yield the folds of each repeat: place, rows, and the seed of a model."""
     for i, split in enumerate(stratified_folds(table.labels.codes, FOLDS, repeats, seed)):
         repeat, fold = divmod(i, FOLDS)
         yield {"repeat": repeat, "fold": fold}, split, seed + repeat
@@ -145,7 +137,6 @@ def settings_of(settings: str, seed: int) -> dict[str, Any]:
 
 
 def fold_cell(table: Table, split: Split, model: SBPMTClassifier) -> Cell:
-    """Fit on the training rows, and count the correct test rows."""
     X, labels, (train, test) = table.rows, labels_of(table), split
     fitted, seconds = timed(lambda: clone(model).fit(X(train), labels[train]))
     right = int((fitted.predict(X(test)) == labels[test]).sum())
@@ -157,7 +148,6 @@ def table_digest(table: Table) -> str:
 
 
 def results_of(rows: Sequence[PublishedAccuracies], cells: Mapping[Key, Cell]) -> list[RebuiltRow]:
-    """Collect our accuracies and the paper's, a row for each table."""
     found = []
     for row in rows:
         own = [cell for cell in cells.values() if cell["table"] == row.name]
@@ -167,7 +157,6 @@ def results_of(rows: Sequence[PublishedAccuracies], cells: Mapping[Key, Cell]) -
 
 
 def grid(rows: Sequence[RebuiltRow], settings: str) -> Grid:
-    """Tabulate our accuracies and the paper's, with the mean over the tables last."""
     body = []
     for row in rows:
         mean, sd = row.published.accuracy[OURS]

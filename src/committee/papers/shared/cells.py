@@ -100,7 +100,6 @@ def _check_same_tables(journal: Journal, digests: Mapping[str, str]) -> None:
 def journal_of(
     paper: str, plan: DataclassInstance, seed: int, out: Path, *, quick: bool, small: bool = False
 ) -> tuple[Path, dict[str, Any]]:
-    """Return the journal's path for a plan, and the settings that its cells depend on."""
     name = "cells-small.jsonl" if small else "cells-quick.jsonl" if quick else "cells.jsonl"
     return out / name, {"paper": paper, **asdict(plan), "seed": seed}
 

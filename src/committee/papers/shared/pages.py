@@ -26,17 +26,14 @@ if TYPE_CHECKING:
 
 
 def grid_of(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, text: int = 1) -> Grid:
-    """Return a grid whose first `text` columns are left-aligned and whose others are right-aligned."""
     return Grid(title, tuple(columns), tuple(map(tuple, rows)), "l" * text + "r" * (len(columns) - text))
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Format a number; a dash for None and NaN."""
     return BLANK if value is None or isnan(value) else f"{value:.{digits}f}"
 
 
 def percent(value: float | None, sign: str = "") -> str:
-    """Format a share in percent with two digits; a dash for None and NaN."""
     return BLANK if value is None or isnan(value) else f"{100 * value:{sign}.2f}"
 
 
@@ -51,7 +48,6 @@ def write_page(grids: Iterable[Grid], path: Path) -> None:
 
 
 def write_csv(lines: Iterable[Mapping[str, object]], path: Path) -> None:
-    """Write records as CSV; the first one names the columns."""
     first, *others = lines
     text = StringIO()
     writer = csv.DictWriter(text, list(first), lineterminator="\n")
@@ -61,7 +57,6 @@ def write_csv(lines: Iterable[Mapping[str, object]], path: Path) -> None:
 
 
 def write_grid(grid: Grid, path: Path, names: Mapping[str, str] | None = None) -> None:
-    """Write a grid as CSV, with headings made into identifiers or replaced by `names`."""
     headings = [(names or {}).get(column) or re.sub(r"\W+", "_", column).strip("_") for column in grid.columns]
     write_csv((dict(zip(headings, row, strict=True)) for row in grid.rows), path)
 
@@ -71,7 +66,6 @@ GREY = PALE
 
 
 def plain(ax: Axes, title: str | None = None) -> None:
-    """Remove the upper and right frame, draw faint horizontal lines, and put the title on the left."""
     open_axes(ax)
     ax.grid(axis="y", color=GRID, linewidth=0.7)
     ax.set_axisbelow(True)
@@ -85,8 +79,7 @@ def legend_below(figure: Figure, ax: Axes, columns: int) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture as PNG, without date and version, so that it is reproducible."""
-    with replacing(path) as file:
+    with replacing(path) as file:  # without date and version, so that it is reproducible
         figure.savefig(file, format="png", dpi=130, metadata={"Software": None})
 
 
@@ -95,17 +88,14 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Comparison of two methods over tables."""
-
     signs: SignTest  # of the errors
     less: float  # mean over the tables of the first one's error minus the second's; NaN without tables
     probability: float = np.nan  # probability that the first method errs less on most tables; NaN without test rows
 
 
 def compared(errors: F64, alone: ArrayLike | None = None, about: About = "these tables") -> PairedComparison:
-    """Compare two methods by their test errors, ``(2, n_tables)``, and the test rows that only one predicts right.
-
-    `alone` ``(n_tables, 2)`` counts these rows for the `poisson_binomial_test`.
+    """Compare two methods by test errors (2, n_tables), and by numbers `alone` (n_tables, 2) of rows that only one gets
+    right.
     """
     # means of shares of whole numbers of rows are equal but for their rounding
     signs = sign_test(*errors.round(12))
@@ -118,7 +108,6 @@ def compared(errors: F64, alone: ArrayLike | None = None, about: About = "these 
 
 
 def signs_text(signs: SignTest) -> str:
-    """Format wins, losses and ties of the first method and the p-value of the sign test, starred if significant."""
     star = "*" if signs.pvalue <= LEVEL else ""
     return f"{signs.wins}-{signs.losses}-{signs.ties}, {signs.pvalue:.3f}{star}"
 

@@ -43,7 +43,6 @@ BUNDLED_TABLES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def bundled_table(name: str) -> pl.DataFrame:
-    """Return a table that comes with scikit-learn; the label is the column ``target``."""
     import polars as pl
 
     from committee.data.examples import load_example
@@ -96,7 +95,6 @@ SOURCE_TABLES: dict[str, SourceTable] = {
 
 
 def check_known_at_openml(names: Sequence[str]) -> None:
-    """Raise a ValueError that names the tables without a known copy at OpenML."""
     without = [name for name in names if SOURCE_TABLES[name].openml is None]
     if without:
         others = [name for name in names if name not in without]
@@ -105,7 +103,6 @@ def check_known_at_openml(names: Sequence[str]) -> None:
 
 
 def load_source_table(source: SourceTable, folder: Folder) -> Table:
-    """Read a table, with labels as text, from a folder by its catalogue, from the bundled tables, or from OpenML."""
     if isinstance(folder, Bundled):
         frame = bundled_table(source.name)
     else:
@@ -114,7 +111,6 @@ def load_source_table(source: SourceTable, folder: Folder) -> Table:
 
 
 def read_from_folder(name: str, folder: Folder, labels: Iterable[str] = ()) -> Table:
-    """Read a table of a document from its folder, and check that it has these labels."""
     if folder is None:
         raise ValueError(f"the tables of this document are read from a folder; {FOLDER_REMEDY}")
     table = load_source_table(SourceTable(name, 0), folder)
@@ -125,7 +121,6 @@ def read_from_folder(name: str, folder: Folder, labels: Iterable[str] = ()) -> T
 
 
 def check_rows(name: str, found: int, rows: int) -> None:
-    """Raise a ValueError if a table's number of rows differs from the document's."""
     if found != rows:
         raise ValueError(
             f"table {name!r} has {found} rows to be used, but the document's has {rows}; give another folder with"
@@ -139,7 +134,6 @@ def labels_of(table: Table) -> NDArray[Any]:
 
 @cache
 def document_numbers(file: str) -> Any:
-    """Read the numbers of a document from a JSON file of `committee.papers`."""
     return json.loads((files("committee.papers") / file).read_text("utf-8"))
 
 
@@ -216,7 +210,6 @@ class NamedTable:
 
 
 def draw_stratified(codes: NDArray[np.intp], seed: int, repeat: int) -> Split:
-    """Draw training and test rows: 30 % of each class, rounded, for testing; another split for each repeat."""
     random = np.random.default_rng([seed, repeat])
     tested = np.zeros(len(codes), dtype=bool)
     for code in np.unique(codes).tolist():
@@ -227,8 +220,6 @@ def draw_stratified(codes: NDArray[np.intp], seed: int, repeat: int) -> Split:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Split of a table; categories are encoded by the training rows."""
-
     table: NamedTable
     repeat: int
     seed: int
@@ -243,13 +234,11 @@ class Fold:
 
     @cached_property
     def rows(self) -> tuple[F64, F64]:
-        """Training and test matrices; NaN for missing values and unseen categories."""
         train, test = (self._schema.encode(self.table.table.rows(rows)) for rows in self.split)
         return train, test
 
     @property
     def positive(self) -> tuple[Mask, Mask]:
-        """Labels of the training and test rows, True for the positive class."""
         train, test = (self.table.positive[rows] for rows in self.split)
         return train, test
 

@@ -1,8 +1,4 @@
-"""Base classes of displays, and matplotlib's drawing of the descriptions of `report.drawing`.
-
-Displays draw on `Figure` directly and change no global state, so they work without a screen and in threads. To open a
-window, pass axes of pyplot: ``display.plot(plt.subplots()[1])``.
-"""
+"""Base classes of displays, and matplotlib's drawing of the descriptions of `report.drawing`."""
 
 from __future__ import annotations
 
@@ -34,7 +30,6 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#33
 """Palette of Okabe and Ito for colour-blind readers, without its yellow, and with dark grey for black."""
 
 FOR, AGAINST = COLORS[:2]
-"""Colours of votes for a class and against it."""
 
 INK, GREY, PALE, GRID = "#222222", "#777777", "#999999", "#dddddd"
 
@@ -45,25 +40,23 @@ _POINTS = 0.75  # points per pixel of the descriptions
 
 
 def color(which: Color) -> str:
-    """Return the colour of a number in the palette, or of a name such as "ink"."""
     return COLORS[which % len(COLORS)] if isinstance(which, int) else _NAMED[which]
 
 
 def marker(i: int) -> str:
-    """Marker of the i-th model; colour and marker together distinguish 49 models."""
+    # colour and marker together distinguish 49 models
     return _MARKERS[(i + i // len(COLORS)) % len(_MARKERS)]
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Make a figure of a size in inches, apart from pyplot."""
     require_package("matplotlib", "a picture")
     from matplotlib.figure import Figure
 
+    # not of pyplot, so that displays need no screen, work in threads and change no global state
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def open_axes(ax: Axes) -> Figure:
-    """Hide the upper and right spines, and return the figure of the axes."""
     ax.spines[["top", "right"]].set_visible(False)
     figure = ax.get_figure(root=True)
     assert figure is not None
@@ -71,7 +64,6 @@ def open_axes(ax: Axes) -> Figure:
 
 
 def check_most(name: str, given: object, *, none: str = "") -> None:
-    """Raise a ValueError if a limit is below 1. `None` is valid if `none` describes in words what it selects."""
     if (given is None and none) or (is_whole(given) and given >= 1):
         return
     what = name.removeprefix("max_")
@@ -249,7 +241,6 @@ class CurvesDisplay(ChartDisplay):
 
 
 def draw_chart(chart: Chart, ax: Axes, *, is_legend_beside: bool = False) -> None:
-    """Draw a chart, with its legend above the axes or beside them, or without one."""
     for mark in sorted(chart.marks, key=lambda mark: isinstance(mark, Guide)):
         _draw_mark(mark, ax)
     _put_x_scale(chart.x, ax)
@@ -380,7 +371,6 @@ def draw_dot_rows(rows: DotRows, ax: Axes) -> None:
 
 
 def draw_bars(rows: Sequence[Bar], ax: Axes, label: str) -> None:
-    """Draw bars from zero to the right, the first on top."""
     largest = max(bar.end for bar in rows) or 1.0
     ax.barh(range(len(rows)), [bar.value for bar in rows], height=0.66, color=[color(bar.color) for bar in rows])
     for i, bar in enumerate(rows):
@@ -409,7 +399,6 @@ def draw_cells(cells: CellMap, ax: Axes) -> None:
 
 
 def draw_sketch(sketch: Sketch, ax: Axes, shrink: float) -> None:
-    """Draw a sketch on axes of its size in inches; `shrink` is the scale of fonts and lines."""
     from matplotlib.patches import FancyBboxPatch, Rectangle
 
     ax.set(xlim=(-0.05, sketch.width + 0.05), ylim=(sketch.height, 0.0))
@@ -445,7 +434,6 @@ def draw_sketch(sketch: Sketch, ax: Axes, shrink: float) -> None:
 
 
 def grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
-    """Draw pale lines across the axes, below all else."""
     ax.grid(axis=axis, color=GRID, linewidth=0.7)
     ax.set_axisbelow(True)
 
@@ -470,12 +458,11 @@ def legend_beside(ax: Axes, loc: Literal["upper left", "center left"] = "upper l
 
 
 def log_axis(axis: Axis) -> None:
-    """Make an axis logarithmic, with few round numbers as labels."""
     _put_scale(axis, Scale(1.0, 10.0, log=True))
 
 
 def room(ax: Axes, width: float, height: float) -> float:
-    """Scale at which a picture of that size in inches fits on given axes; at most 1."""
+    """Return the scale, at most 1, at which a picture of a size in inches fits on given axes."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     box, (figure_width, figure_height) = ax.get_position(), figure.get_size_inches()

@@ -159,7 +159,8 @@ class CoefficientMapDisplay(Display):
         Name of the score, for the title.
     max_leaves, max_columns : int, default=20
         Most leaves drawn, the first ones, and most columns drawn: those with the largest cells, or without `deviation`
-        with the largest sum over leaves of coefficients relative to the column's largest. Unused ones are left out.
+        with the largest sum over leaves of absolute coefficients relative to the column's largest. Unused columns are
+        left out.
 
     Examples
     --------
@@ -294,7 +295,7 @@ class CoefficientMapDisplay(Display):
 
 
 def leaf_scores(estimator: Any, tree: int = 0, label: Any = None) -> tuple[Any, Any, Any]:
-    """Return the class of a score, its leaf models in a model tree, most rows first, and the design columns."""
+    """Return a class, the leaf models of its score in a model tree, most rows first, and the design of the tree."""
     from committee.vote.explain.rules import leaf_models, model_coefficients, model_trees
 
     trees = model_trees(estimator)

@@ -50,7 +50,7 @@ class ReliabilityDisplay(CurvesDisplay):
     Examples
     --------
     >>> from committee.report import ReliabilityDisplay
-    >>> from committee.report.metrics import Reliability, metric_words
+    >>> from committee.report.metrics import Reliability
     >>> display = ReliabilityDisplay({"a": Reliability.of([[0.1, 0.9], [0.6, 0.4]], [True, False])}).plot()
     >>> display.ax_.get_xlabel()
     'probability of the most probable class'

@@ -30,18 +30,14 @@ from committee.voters.member_trees import MemberTrees
 from committee.voters.model_forest import ModelForest
 
 MOST_LEAVES = 60
-"""Leaves of an ensemble that a picture can show."""
 
 _MOST_CLASSES = 2  # whose sums are written
 
 
 @dataclass(frozen=True, eq=False)
 class LeafReading:
-    """Aggregation of leaf values: sum, mean of class shares, or mean of numbers.
-
-    `names` are the classes, none for a predicted number. `factor` multiplies a vote besides its weight. A sum begins
-    with `start`, shape (D,): one number for two classes and for a prediction, else one per class. The prediction is exp
-    of the sum if `is_log`.
+    """Kind of leaf values. `start` (D,) begins a sum; D is 1 for two classes and for a predicted number, else K.
+    `factor` multiplies votes besides their weights.
     """
 
     kind: Literal["sums", "shares", "means"]
@@ -74,7 +70,7 @@ class LeafReading:
         return cls("sums", names, unit, factor, factor * start)
 
     def values(self, forest: Forest, weight: float, output: int | None) -> F64:
-        """Contents of the nodes of one tree, shape (N, D); `output` is the class index of a tree for a single class."""
+        """Return the contents of a tree's nodes, (N, D); `output` is the class index of a tree for a single class."""
         value = forest.node_votes
         if self.kind == "shares":
             return np.hstack([1.0 - value, 1.0 + value]) / 2.0 if value.shape[1] == 1 else value
@@ -90,10 +86,6 @@ class LeafReading:
         return spread
 
     def words(self, value: F64, output: int | None = None) -> tuple[str, str, Color]:
-        """Return the value of one leaf as text, the class that it supports, and the colour of that class.
-
-        The class is empty for predicted numbers and for trees for a single class.
-        """
         if output is not None:
             number = float(value[output])
             return plain_signed(number), "", output if number > 0.0 else "soft"
@@ -128,18 +120,16 @@ def _unit(votes: Any) -> tuple[float, str]:
 
 
 def plain_signed(number: float) -> str:
-    """Format a number with its sign and two decimals; below 0.1 with two significant digits, from 10 on with three."""
     form = "+.2f" if 0.1 <= abs(number) < 10.0 else "+.2g" if abs(number) < 0.1 else "+.3g"
     return f"{number:{form}}".replace("-", "−") if number else "0"
 
 
 @dataclass(frozen=True, eq=False)
 class PlainTree:
-    """One tree, or the sum of `n_summed` trees of the same tests.
+    """One tree, or the sum of `n_summed` trees of the same tests, as pairs of column and condition.
 
-    `number` is the index of the tree in the ensemble, `name` its heading in the picture, counted from 1. A test is a
-    column and a condition. `missing` is the answer for missing values: 0 for yes, 1 for no, -1 if it is not shown.
-    `values` are the contents of the nodes, shape (N, D); `output` is the class index of a tree for a single class.
+    `missing` is the answer for missing values: 0 for yes, 1 for no, -1 if it is not shown. `values` are the contents of
+    the nodes, (N, D); `output` is the class index of a tree for a single class.
     """
 
     number: int
@@ -198,8 +188,6 @@ def _summed(trees: list[PlainTree], members: MemberTrees) -> list[PlainTree]:
 
 @dataclass(frozen=True, eq=False)
 class EnsembleText:
-    """All trees of an ensemble, those with the largest effect on the vote first."""
-
     votes: WeightedVotes
     table: TableSchema
     trees: tuple[PlainTree, ...]
@@ -207,10 +195,11 @@ class EnsembleText:
 
     @classmethod
     def of(cls, estimator: Any, had_missing: Any = None) -> EnsembleText:
-        """Describe an ensemble; the mask `had_missing`, shape (p,), marks columns with missing values.
+        """Describe an ensemble. Only missing values of columns in the mask `had_missing`, (p,), are shown; `None` shows
+        all.
 
-        Raise TypeError if its voters are not trees, or leaves have linear functions; ValueError if it has too many
-        leaves, one class, or several predicted numbers.
+        Raise TypeError unless its voters are trees with numbers or classes in their leaves; ValueError if it has too
+        many leaves, one class, or several predicted numbers.
         """
         votes = votes_of(estimator)
         members = _small(votes)
@@ -315,10 +304,8 @@ def _small(votes: WeightedVotes) -> MemberTrees:
 
 @dataclass(frozen=True, eq=False)
 class RowPath:
-    """One row in a small ensemble: its nodes in each drawn tree, the values that the tests need, and its sums.
-
-    `sums` has one text for each of the two likeliest classes, or one in all. `had_missing` (p,) is the mask of the
-    columns that have missing values in the given rows.
+    """`sums` has one text for each of the two likeliest classes, or one in all. `had_missing` (p,) marks the columns
+    that have missing values in the given rows.
     """
 
     number: int

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_STAGES, FEWEST_VOTERS = 4, 10
-"""Most curves of `MarginDisplay.from_stages` by default, and fewest voters of a curve."""
 _EQUAL = 1e-9  # largest difference of equal margins
 
 
@@ -98,7 +97,7 @@ class MarginDisplay(CurvesDisplay):
 
         Parameters
         ----------
-        estimator : classifier or sequence of classifiers
+        estimator : classifier, or list or tuple of classifiers
             Fitted learners of this library, or models that `committee.Committee.from_estimator` takes.
         X, y, sample_weight, ax
             As for `from_estimators`.

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SPREAD = "10 % to 90 % quantile of the rows"
-"""Meaning of the lines on bars."""
 
 MOVED = "probability moved between classes"
-"""Subject of half the sum over all classes of the absolute contributions to their probabilities."""
 
 _SPREAD_LEVELS = (0.1, 0.9)
 
@@ -182,11 +180,10 @@ class MeanContributionDisplay(Display):
 
 
 def contribution_sizes(contributions: F64, *, of_probabilities: bool = False) -> F64:
-    """Return the size of each column's contribution to each row, shape (n, p).
+    """Return sizes (n, p) of contributions (n, p + 1) or (n, p + 1, K), which end with the start of the sum.
 
-    For contributions of shape (n, p + 1) it is the absolute value, for those to K outputs, (n, p + 1, K), its mean over
-    the outputs. For those to probabilities it is half of its sum over the classes, the probability that a column moves
-    between classes.
+    The mean over K outputs of the absolute values; of probabilities half of their sum, the probability that a column
+    moves between classes.
     """
     sizes = np.abs(contributions[:, :-1])
     if sizes.ndim == 2:

@@ -180,5 +180,4 @@ class MemberVotesDisplay(Display):
 
 
 def member_color(i: int) -> int:
-    """Colour of the i-th member; the seventh of the palette is the vote's."""
     return i if i < 6 else i + 1

@@ -39,10 +39,8 @@ _COLORS, _SIGNS = (FOR, AGAINST), ("+", "−")
 
 
 def nested_score(estimator: Any, for_class: Any = None) -> tuple[slice, str]:
-    """Nodes of a fitted graph that add up to the score of a class, and the name of that score.
-
-    The slice is of the arrays of ``estimator.graph_``, and of ``reach_``, ``bounds_`` and ``edges_``. Without
-    `for_class` it is that of the first class; two classes have one score, of the second.
+    """Return the slice of a class's score in the arrays of ``graph_``, ``reach_``, ``bounds_`` and ``edges_``, and its
+    name.
     """
     check_is_fitted(estimator)
     graph = getattr(estimator, "graph_", None)
@@ -364,11 +362,11 @@ class BoundDisplay(ChartDisplay):
             Fitted ProbabilisticAdaBoostClassifier, BoostingTreeClassifier or MatryoshkaClassifier.
         for_class : class label, default=None
             Class whose score is drawn, if there are more than two. `None`: the sum over all scores, each after the same
-            number of voters, which bounds the expected training error.
+            number of voters or its last one, which bounds the expected training error.
         edge : float, "smallest" or None, default="smallest"
             Edge of the reference curves. "smallest": the least absolute edge of the first model's voters, or no curves
-            if even a sum of such voters would stay above 0.99, as with the last voters of a long run. `None`: no
-            curves.
+            if it is 1/2, or even a sum of such voters would stay at 0.99 or above, as with the last voters of a long
+            run. `None`: no curves.
         ax : matplotlib Axes, default=None
             Axes to draw on.
         """

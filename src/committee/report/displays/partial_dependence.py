@@ -37,7 +37,6 @@ MEAN, LOCAL, ROWS, WHERE_MISSING = (
     "single rows",
     "mean if the value is missing",
 )
-"""Names of curves in legends."""
 
 
 class PartialDependenceDisplay(PanelsDisplay):
@@ -228,7 +227,6 @@ class PartialDependenceDisplay(PanelsDisplay):
         bar.set_label(self.subject, fontsize=8)
 
     def _lines(self, effect: Effect) -> F64 | None:
-        """Predictions of single rows, shape (places, rows)."""
         if len(self.outputs) > 1 or self.kind == "average" or effect.individual is None:
             return None
         k = self.outputs[0][0]

@@ -28,10 +28,7 @@ _BAR_WIDTH, _BAR_HEIGHT = 0.52, 0.13
 
 @dataclass(frozen=True, eq=False)
 class TreeShape:
-    """Layout of a tree from its root down, its nodes as near to each other as their texts allow.
-
-    `x` is the middle of each node, from the left edge of the leftmost; `level` is its depth.
-    """
+    """`x` are the middles of the nodes from the left edge of the tree, `level` their depths."""
 
     x: F64
     level: Index
@@ -39,7 +36,7 @@ class TreeShape:
 
     @classmethod
     def of(cls, children: Index, widths: F64, gap: float) -> TreeShape:
-        """Place nodes of given widths; `children`, shape (N, 2), follow their parent, and are -1 for leaves."""
+        """Place nodes of given widths; `children` (N, 2) follow their parent, and are -1 for leaves."""
         level = np.zeros(len(widths), dtype=np.intp)
         for node, pair in enumerate(children.tolist()):
             if pair[0] >= 0:

@@ -37,9 +37,9 @@ _CATEGORY_BESIDE_MISSING = 8
 
 
 def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -> str:
-    """Condition under which a probabilistic voter is likely to answer +; for a user's classifier its Python type.
+    """Condition under which a voter is likely to answer +; for a user's classifier its Python type.
 
-    ``x > c ± s`` stands for q(x) = Phi((x - c) / s). The table has the columns and categories of the voters.
+    ``x > c ± s`` stands for q(x) = Phi((x - c) / s).
     """
     if isinstance(voters, OracleVoters):
         return type(voters.voters[t]).__name__
@@ -62,7 +62,6 @@ def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -
 
 
 def split_words(forest: Forest, node: int, table: TableSchema) -> str:
-    """Condition under which a row with a known value goes left at a split."""
     j, c, bits, known, goes_left = _split(forest, node, table)
     column = shortened(table.column(j), _COLUMN)
     if goes_left is not None:
@@ -73,7 +72,6 @@ def split_words(forest: Forest, node: int, table: TableSchema) -> str:
 
 
 def plain_split(forest: Forest, node: int, table: TableSchema) -> tuple[str, str]:
-    """Column of a split, and the condition under which a row with a known value goes left."""
     j, c, bits, known, goes_left = _split(forest, node, table)
     if goes_left is not None:
         return middle_cut(table.column(j)), "is known" if goes_left else "is missing"
@@ -149,10 +147,8 @@ def _number(value: float, digits: int = 4) -> str:
 
 @dataclass(frozen=True)
 class TreeText:
-    """One of `n_trees` trees as text; `forest` contains this tree only.
-
-    `values` are the contents of its nodes: a class index, numbers, or `None` for a linear function without a mean.
-    `names` are those of the classes, or of the predicted numbers. `slopes` are the slopes in each node.
+    """`values` are the contents of the nodes of the one tree of `forest`: class indices, numbers, or `None` for a
+    linear function without a mean.
     """
 
     forest: Forest
@@ -169,7 +165,6 @@ class TreeText:
 
     @classmethod
     def of(cls, estimator: Any, tree: int, for_class: Any) -> TreeText:
-        """Describe a tree; raise TypeError if the estimator has no trees, ValueError if it does not have this one."""
         votes = votes_of(estimator)
         trees = MemberTrees.of(votes.voters, votes.weights, "TreeDisplay")
         n_trees = len(trees.forest) // trees.per_round
@@ -195,7 +190,6 @@ class TreeText:
         return f"{number}: {leaves}, {self.subject}"
 
     def words(self, *, short: bool) -> list[str]:
-        """Condition of every split and content of every leaf; short texts are for pictures."""
         texts = []
         for node, j in enumerate(self.forest.feature.tolist()):
             if j < 0:
@@ -221,7 +215,6 @@ class TreeText:
 
 
 def node_shares(forest: Forest) -> F64 | None:
-    """Share of the training rows of each node of a single tree, or of their weight."""
     totals = next((each for each in (forest.count, forest.weight) if each[0] > 0), None)
     return None if totals is None else np.asarray(totals / totals[0])
 
@@ -324,7 +317,6 @@ def _output_number(for_class: Any, votes: WeightedVotes, per_round: int) -> int:
 
 
 def votes_of(estimator: Any) -> WeightedVotes:
-    """Return the committee of a fitted learner, of this library or another; a committee is returned unchanged."""
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
 
@@ -343,13 +335,11 @@ def votes_of(estimator: Any) -> WeightedVotes:
 
 
 def table_with_forms(table: TableSchema, estimator: Any) -> TableSchema:
-    """Add the date and time formats of the learner to a committee's schema."""
     known: TableSchema | None = getattr(estimator, "table_", None)
     return table if known is None or table.written else table.with_forms(known.forms)
 
 
 def plain_table(forest: Forest) -> TableSchema:
-    """Make a schema for trees that have none, with codes as names of categories."""
     n_codes = np.zeros(forest.n_features, dtype=np.int64)
     inner = forest.feature >= 0
     np.maximum.at(n_codes, forest.feature[inner], 32 * np.diff(forest.category_offset)[inner])

@@ -1,1 +1,1 @@
-"""Descriptions of pictures, and their SVG for pages; `report.displays.base` draws them by matplotlib."""
+"""Descriptions of pictures, and their SVG for pages."""

@@ -30,7 +30,6 @@ RELIABILITY = (
     "Rows by the probability of their most probable class, and the share of them of that class. On the dashed line"
     " probabilities are calibrated; below it they are too high. A larger dot has more rows."
 )
-"""Caption of `reliability_chart`."""
 
 _BASELINE = 0.36 * SIZE  # from the middle of a line of text to its baseline
 _MOST_POINTS = 300
@@ -72,8 +71,6 @@ class Dots:
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """The area between two curves."""
-
     x: ArrayLike
     low: ArrayLike
     high: ArrayLike
@@ -133,7 +130,6 @@ class Chart:
         return [(mark.color, mark.label) for mark in self.marks if isinstance(mark, Curve | Dots) and mark.label]
 
     def svg(self, description: str, *, heading: str = "", key: str | None = None) -> Markup:
-        """Draw the chart. `description` is the text for readers who do not see it; `key` names its model."""
         plot = _SvgPlot(self)
         picture = svg_picture(plot.parts(), plot.width, plot.height, description, heading=heading, key=key)
         return legend(self.labels) + picture if self.labels and self.has_legend and not self.small else picture
@@ -289,10 +285,6 @@ def _points(places: Sequence[tuple[float, float]]) -> str:
 
 
 def _label_offsets(points: Sequence[tuple[float, float]], labels: Sequence[str]) -> list[tuple[float, float] | None]:
-    """Offsets of labels from their marks such that none overlap; `None` for a label without room.
-
-    Earlier labels are placed first: right of their mark, left, above or below.
-    """
     taken = [_box(point, (0.0, 0.0), _MARK, _MARK) for point in points]
     offsets: list[tuple[float, float] | None] = []
     for point, label in zip(points, labels, strict=True):
@@ -319,12 +311,10 @@ def _overlap(a: Edges, b: Edges) -> bool:
 
 
 def dash(i: int) -> int:
-    """Line style of the i-th model, which changes each time that the palette starts again."""
     return (i // 7) % len(_DASHES)
 
 
 def reliability_chart(curves: Mapping[str, Reliability], colors: Mapping[str, int], *, small: bool = False) -> Chart:
-    """Describe reliability curves by name; bins with less than `FEW` of the rows are left out."""
     marks: list[Mark] = []
     lowest = 1.0
     for name, curve in curves.items():
@@ -398,7 +388,6 @@ class Sketch:
     parts: Sequence[Part]
 
     def svg(self, description: str) -> Markup:
-        """Draw the sketch; on a narrow screen it scrolls, so that its text keeps its size."""
         from markupsafe import Markup
 
         picture = element(
@@ -410,7 +399,7 @@ class Sketch:
             viewBox=f"0 0 {96.0 * self.width:.0f} {96.0 * self.height:.0f}",
             style=f"max-width: {96.0 * self.width:.0f}px; min-width: {82.0 * self.width:.0f}px",
         )
-        label = f"Picture: {description[:60]}"
+        label = f"Picture: {description[:60]}"  # on a narrow screen it scrolls
         return element("div", picture, class_="scroll", role="region", tabindex="0", aria_label=label)
 
 

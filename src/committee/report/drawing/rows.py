@@ -35,7 +35,7 @@ _LONGEST_NAME = 120.0
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar with its name and the text at its end; `is_rest` marks the sum of several, a line covers `span`."""
+    """`is_rest` marks the sum of other bars; a line covers `span`."""
 
     name: str
     value: float
@@ -49,12 +49,10 @@ class Bar:
 
     @property
     def end(self) -> float:
-        """Right end of the bar and of its line, where the text begins."""
         return max(self.value, 0.0, *(self.span or ()))
 
 
 def rest_bar(n: int, value: float, text: str) -> list[Bar]:
-    """The bar of n others, if there are any."""
     return [Bar(f"{n:,} other{'s' if n > 1 else ''}, together", value, text, is_rest=True)] if n else []
 
 
@@ -67,10 +65,7 @@ def bars(
     largest: float | None = None,
     most_lines: int = 1,
 ) -> Markup:
-    """Draw bars below their names, from zero to the right or left.
-
-    `least` and `largest` give several pictures one scale; `most_lines` is the number of lines of a name.
-    """
+    """`least` and `largest` give several pictures one scale; names have at most `most_lines` lines."""
     values = [value for bar in rows for value in (bar.value, bar.end)]
     low = min([0.0, *values]) if least is None else min(0.0, least)
     high = max([0.0, *values]) if largest is None else max(0.0, largest)
@@ -114,7 +109,6 @@ class Stack:
 
 
 def stacks(rows: Sequence[Stack], description: str, *, most_lines: int = 1) -> Markup:
-    """Draw bars of one length below their names, divided into shares."""
     parts: list[Markup] = []
     y = 0.0
     for stack in rows:
@@ -140,10 +134,7 @@ def _write(parts: list[Markup], text: str, y: float, most_lines: int, *, kind: s
 
 @dataclass(frozen=True)
 class DotRow:
-    """A row of dots: its name, its values, and the text at its end.
-
-    A line covers `span`; by default one standard deviation on either side of the mean, which is marked.
-    """
+    """A line covers `span`, by default one standard deviation on either side of the mean, which is marked."""
 
     name: str
     values: Sequence[float]
@@ -176,13 +167,13 @@ class DotRows:
     scale: Scale | None = None
 
     def svg(self, description: str) -> Markup:
-        """Draw the rows in HTML, which gives names the room that they need, with an SVG each, placed in per cent."""
         from markupsafe import Markup
 
         numbers = [value for row in self.rows for value in (*row.values, *row.ends)]
         numbers += [] if self.reference is None else [self.reference]
         scale = (self.scale or Scale.over(numbers, margin=0.06)).placed(0.0, 100.0)
         ticks = scale.ticks(5)
+        # in HTML, which gives names the room that they need; each row has an SVG, placed in per cent
         rows = Markup("").join(self._row(row, scale, ticks) for row in self.rows)
         labels = Markup("").join(
             element("text", scale.text(tick), x=_percent(scale.at(tick)), y="1em", text_anchor="middle")
@@ -237,7 +228,7 @@ def _percent(place: float) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a map: its colour, how strong that is, from 0 to 1, and its text and tooltip."""
+    """`strength` of the colour is from 0 to 1."""
 
     color: Color
     strength: float
@@ -248,8 +239,7 @@ class Cell:
 
     @property
     def opacity(self) -> float:
-        """Opacity at which ink on the cell has enough contrast."""
-        return 0.12 + 0.38 * self.strength if self.text else 0.0
+        return 0.12 + 0.38 * self.strength if self.text else 0.0  # ink on the cell has enough contrast
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +253,6 @@ class CellMap:
     column_heading: str = ""
 
     def svg(self, description: str) -> Markup:
-        """Draw the map, as wide as a telephone."""
         left = min(_LONGEST_NAME, max(map(text_width, self.rows)) + 8.0)
         width = (WIDTH - left - 1.0) / len(self.columns)
         height = min(46.0, max(30.0, width))

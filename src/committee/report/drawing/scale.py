@@ -37,7 +37,6 @@ class Scale:
 
     @classmethod
     def over(cls, values: F64 | list[float], *, margin: float = 0.0, percent: bool = False, log: bool = False) -> Self:
-        """Scale over the finite values, longer by `margin` times their span at both ends."""
         finite = np.asarray(values, dtype=np.float64)
         finite = finite[np.isfinite(finite)]
         if log:
@@ -61,7 +60,6 @@ class Scale:
         return self.begin + (value - low) / (high - low) * (self.end - self.begin)
 
     def ticks(self, most: int) -> list[float]:
-        """Return at most `most` round numbers on the scale."""
         if not self.log:
             return self._even_ticks(most)
         ticks = self._log_ticks(most)
@@ -164,7 +162,6 @@ class DatePartScale(Scale):
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """Format a number: thousands separated, an exponent only for very large and very small numbers."""
     size = abs(value)
     if size >= 1e9 or 0.0 < size < 1e-4:
         text = f"{value:.{digits - 1}g}"
@@ -180,5 +177,4 @@ def format_signed(value: float, digits: int = 3) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Format a share in per cent, below 10 % with a decimal."""
     return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"

@@ -26,7 +26,6 @@ def css(color: Color) -> str:
 
 
 def element(tag: str, content: str | Markup = "", **attributes: str | float | None) -> Markup:
-    """Make an element. Attribute names lose a trailing underscore; their other underscores become hyphens."""
     from markupsafe import Markup, escape
 
     written = (
@@ -59,7 +58,7 @@ def text_line(
     turned: bool = False,
     key: str | None = None,
 ) -> Markup:
-    """Make a line of text with its baseline at y; `kind` is "soft", "strong" or empty."""
+    """Make a line of text with its baseline at y."""
     return element(
         "text",
         text,
@@ -76,7 +75,6 @@ def text_line(
 def svg_picture(
     parts: Sequence[Markup], width: float, height: float, description: str, *, heading: str = "", key: str | None = None
 ) -> Markup:
-    """Make a whole picture, as wide as its column but at most a quarter wider than drawn, so that text hardly grows."""
     from markupsafe import Markup
 
     picture = element(
@@ -86,7 +84,7 @@ def svg_picture(
         role="img",
         aria_label=description,
         viewBox=f"0 0 {width:.0f} {height:.0f}",
-        style=f"max-width: {width * 1.25 / 16:.2f}rem",
+        style=f"max-width: {width * 1.25 / 16:.2f}rem",  # a quarter wider than drawn, so that text hardly grows
         font_size=SIZE,
     )
     if not heading:
@@ -95,7 +93,6 @@ def svg_picture(
 
 
 def side_by_side(pictures: Sequence[Markup], *, small: bool = False) -> Markup:
-    """Put pictures beside each other as far as there is room."""
     from markupsafe import Markup
 
     return element("div", Markup("").join(pictures), class_="panels small" if small else "panels")
@@ -115,7 +112,7 @@ def legend(entries: Sequence[tuple[Color, str]]) -> Markup:
 
 
 def text_width(text: str, size: float = SIZE) -> float:
-    """Upper bound of the width of a text in any common sans-serif font, in the unit of `size`."""
+    """Estimate the width of a text in common sans-serif fonts, rather too large, in the unit of `size`."""
     return size * sum(map(_character_width, text))
 
 
@@ -126,14 +123,12 @@ def _character_width(character: str) -> float:
 
 
 def middle_cut(text: str, most: int = 26) -> str:
-    """Leave out the middle of a long text: names that begin alike often end differently."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2].rstrip()}…{text[len(text) - most + most // 2 + 1 :].lstrip()}"
 
 
 def fitted(text: str, width: float, size: float = SIZE) -> str:
-    """Cut a text to a width, with an ellipsis."""
     if text_width(text, size) <= width:
         return text
     while text and text_width(text + "…", size) > width:
@@ -142,7 +137,6 @@ def fitted(text: str, width: float, size: float = SIZE) -> str:
 
 
 def wrapped(text: str, width: float, most: int, size: float = SIZE) -> list[str]:
-    """Break a text between words into at most `most` lines; the last line ends in an ellipsis if text is left."""
     lines, rest = [""], text.split()
     while rest:
         longer = f"{lines[-1]} {rest[0]}".strip()

@@ -35,7 +35,6 @@ _WORK = 2e8  # nodes times rows and classes that are walked for contributions: s
 
 
 def importance_picture(found: Importances) -> Picture:
-    """Draw the importances of the most important columns, and the sum of the others."""
     order = found.order
     shown = order[:MOST_BARS] if len(order) > MOST_BARS + 1 else order
     rows = [Bar(found.columns[j], share := float(found.shares[j]), f"{share:.1%}") for j in shown]
@@ -54,7 +53,6 @@ def importance_picture(found: Importances) -> Picture:
 
 
 def contribution_picture(found: Explanation) -> Picture | None:
-    """Draw the mean contributions of columns; `None` without rows, or if predictions are not sums over columns."""
     if found.X is None:
         return None
     try:
@@ -77,7 +75,6 @@ def contribution_picture(found: Explanation) -> Picture | None:
 
 
 def effect_pictures(found: list[Effect], outputs: list[tuple[int, str]], *, of_classes: bool) -> Picture:
-    """Draw effects on one scale, or two where some are far larger; `outputs` are numbers and names of predictions."""
     from markupsafe import Markup
 
     columns = [k for k, _ in outputs]

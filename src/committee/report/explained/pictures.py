@@ -49,7 +49,6 @@ _FEWEST_ROWS = 30  # of a part whose coverage is shown
 
 
 def learning_curves(display: EvaluationDisplay) -> Picture:
-    """Draw losses or scores by boosting round, a chart for each metric."""
     drawn = []
     for metric, chart in zip(display.metrics, (chart for _, chart in display.panels()), strict=True):
         last = "; ".join(
@@ -67,7 +66,6 @@ def learning_curves(display: EvaluationDisplay) -> Picture:
 
 
 def confusion_picture(found: Confusion) -> Picture | None:
-    """Draw the confusion matrix; `None` if there are too many classes."""
     if len(found.classes) > MOST_IN_MATRIX:
         return None
     counts = found.counts
@@ -97,7 +95,6 @@ def reliability_picture(found: Reliability) -> Picture:
 
 
 def ranking_pictures(found: list[RankedClass]) -> Picture:
-    """Draw ROC curves, and beside them precision-recall curves."""
     roc = [Curve(each.false_positive_rate, each.true_positive_rate, i) for i, each in enumerate(found)]
     precision = [Curve(each.recall, each.precision, i) for i, each in enumerate(found)]
     labels = [f"{each.name}: area {each.area:.3f}, average precision {each.average_precision:.3f}" for each in found]
@@ -128,7 +125,6 @@ def margin_picture(found: MarginDistribution) -> Picture:
 
 
 def residual_pictures(y: F64, predicted: F64) -> Picture:
-    """Draw true against predicted numbers, and a histogram of the residuals."""
     rows = spread_rows(len(y), MOST_DOTS)
     x, both = Scale.over(predicted[rows], margin=0.03), Scale.over(y[rows], margin=0.05)
     low, high = max(x.low, both.low), min(x.high, both.high)
@@ -161,7 +157,6 @@ def residual_pictures(y: F64, predicted: F64) -> Picture:
 
 
 def histogram(values: F64, label: str) -> Chart:
-    """Describe a histogram of 5 to 25 bins, with a line at zero if values lie on both sides."""
     counts, edges = np.histogram(values, bins=min(25, max(5, int(np.sqrt(len(values))))))
     top = 1.05 * float(counts.max())
     tips = [
@@ -174,10 +169,6 @@ def histogram(values: F64, label: str) -> Chart:
 
 
 def residuals_by_prediction(y: F64, predicted: F64) -> Picture | None:
-    """Draw median and quartiles of the residuals in tenths of the rows by prediction.
-
-    `None` below 50 rows, or if all tenths have the same mean prediction.
-    """
     if len(y) < 50:
         return None
     parts = np.array_split(np.argsort(predicted, kind="stable"), 10)
@@ -198,7 +189,6 @@ def residuals_by_prediction(y: F64, predicted: F64) -> Picture | None:
 
 
 def quantile_picture(y: F64, predictions: F64, levels: tuple[float, ...]) -> Picture:
-    """Draw the share of rows below each predicted quantile against its level."""
     share = [float(np.mean(y <= predictions[:, k])) for k in range(len(levels))]
     tips = [f"level {level:.0%}: {found:.1%} of the rows lie below" for level, found in zip(levels, share, strict=True)]
     dots = Dots(levels, share, 5.0, label="a predicted quantile", tips=tips)
@@ -314,7 +304,6 @@ def _coverage(named: Sequence[tuple[str, Mask]], found: CoveredRows, heading: st
 
 
 def wrong_rows(found: Explanation) -> list[Part]:
-    """Table of the rows with the largest errors, and contributions of columns for the first few."""
     rows = found.wrong_rows(MOST_ROWS).tolist()
     if not rows:
         return []
@@ -378,7 +367,6 @@ def _row_contributions(found: Explanation, explained: list[tuple[int, RowExplana
 
 
 def member_pictures(answers: MemberAnswers) -> list[Picture]:
-    """Draw disagreement of the members, and with labels their reliability and margins."""
     of_classes = answers.classes is not None
     pictures = _disagreement(answers, of_classes) if len(answers.names) > 1 else []
     if of_classes and answers.truth is not None:

@@ -27,9 +27,8 @@ _MOST_CLASSES = 6
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A leaf with its node number, as of ``apply``.
-
-    `value` is set if the leaf has exactly one number. `classes` are its class shares, or 1 for the class it votes for.
+    """`number` is as of ``apply``. `classes` are class shares, or 1 for the class that the leaf votes for, 0 for
+    others.
     """
 
     number: int
@@ -50,7 +49,7 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class TreeLeaves:
-    """Leaves of one tree, at most `MOST_LEAVES`: those with the most training rows; `names` are the classes."""
+    """Of the `n_leaves` leaves of a tree at most `MOST_LEAVES`, those with the most training rows."""
 
     title: str
     leaves: tuple[Leaf, ...]
@@ -59,10 +58,9 @@ class TreeLeaves:
 
     @classmethod
     def of(cls, model: Any, had_missing: NDArray[np.bool_] | None = None) -> TreeLeaves | None:
-        """Return the leaves of the first tree; for a committee of ensembles, of its heaviest member with trees.
+        """Return the leaves of the first tree, of a committee of ensembles that of its heaviest member with trees.
 
-        The mask `had_missing`, shape (p,), marks the columns whose rules include missing values. `None` if there is no
-        tree.
+        The mask `had_missing`, (p,), marks the columns whose rules include missing values.
         """
         for member, votes in _candidates(model):
             try:
@@ -118,7 +116,6 @@ def _content(value: Any, n_classes: int) -> tuple[float | None, F64 | None]:
 
 
 def leaves_picture(found: TreeLeaves) -> Picture:
-    """Draw leaves below their rules: class shares as stacks, one number as a bar, several as text."""
     which = "The leaf with the most training rows comes first."
     if found.n_leaves > len(found.leaves):
         which = f"The {len(found.leaves)} leaves with the most training rows, of {found.n_leaves:,}."
@@ -158,7 +155,7 @@ def _class_stacks(found: TreeLeaves) -> tuple[list[tuple[Color, str]], list[Stac
 
 @dataclass(frozen=True, eq=False)
 class LeafTerms:
-    """The linear score of one leaf: its largest terms, per standard deviation of a column."""
+    """Largest terms of the linear score of one leaf, per standard deviation of their columns."""
 
     rule: str
     n_rows: int
@@ -167,10 +164,7 @@ class LeafTerms:
 
 
 def leaf_terms(model: Any, rows: F64, most: int = 6) -> tuple[str, list[LeafTerms]]:
-    """Return the first class with a linear score in the first model tree, and its terms in the `most` largest leaves.
-
-    A term is a coefficient times the standard deviation of its column in the encoded `rows`, shape (n, p).
-    """
+    """Terms are coefficients times the standard deviations of the design columns of encoded `rows` (n, p)."""
     label, frame, design = leaf_scores(model)
     deviation, names = design.matrix(rows).std(axis=0), design.names(model.table_)
     found = []
