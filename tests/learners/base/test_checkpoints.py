@@ -213,7 +213,7 @@ def test_a_file_that_cannot_be_written_does_not_end_the_fit(path, monkeypatch, e
 
     monkeypatch.setattr(fit_tasks, "write_contents", full)
     model, X, y = unfitted("adaboost")
-    with pytest.warns(UserWarning, match=rf"cannot be written \({reason}\); the fit goes on"):
+    with pytest.warns(UserWarning, match=rf"cannot be written \({reason}\); the fit works without it"):
         model.fit(X, y, checkpoint=path)
     assert model.committee_.n_voters == 30 and (path.read_bytes() if path.exists() else None) == before
 
@@ -226,7 +226,7 @@ def test_a_folder_that_takes_the_place_of_the_file_does_not_end_the_fit(path, mo
 
     each_addition(monkeypatch, folder)
     model, X, y = unfitted("adaboost")
-    with pytest.warns(UserWarning, match=r"cannot be written \(.*not a regular file.*the fit goes on"):
+    with pytest.warns(UserWarning, match=r"cannot be written \(.*not a regular file.*the fit works without it"):
         model.fit(X, y, checkpoint=path)
     assert model.committee_.n_voters == 30
 

@@ -51,7 +51,6 @@ class BoostingRun(ABC):
 def run_rounds(
     run: BoostingRun, most: int, tasks: FitTasks, fitted: Fitted, followed: Sequence[EarlyStopping] = ()
 ) -> None:
-    """Run rounds, each a task of callbacks, until there are `most`, none is left, or a callback or `followed` stops."""
     for each in followed:
         each.follow(run.n_rounds)  # a warm start has some
     while run.n_rounds < most and run.has_next():
@@ -153,7 +152,6 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     def _held_out_rows(
         self, rows: Any, validation: ValidationSet, random: np.random.RandomState, tasks: FitTasks
     ) -> tuple[Any, Any]:
-        """Return the training rows, and the held-out rows or None."""
         if not validation:
             return self._hold_out(rows, random) if self.early_stopping else (rows, None)
         held_out = self._validation_rows(*validation.columns, tasks.y, tasks.given_weight)
@@ -217,7 +215,6 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         return self.early_stopping or self._calibrates
 
     def _random(self, generator: np.random.RandomState, rows: Rows | TargetRows) -> np.random.RandomState:
-        """Generator of the held-out rows, and of whatever else a run draws."""
         return generator
 
     def _hold_out(self, rows: Any, random: np.random.RandomState) -> tuple[Any, Any]:
@@ -235,8 +232,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         return most
 
     @abstractmethod
-    def _run(self, rows: Any, random: np.random.RandomState) -> BoostingRun:
-        """Prepare the first round on these rows."""
+    def _run(self, rows: Any, random: np.random.RandomState) -> BoostingRun: ...
 
     @abstractmethod
     def _early_stopping(self, run: Any, held_out: Any) -> EarlyStopping: ...

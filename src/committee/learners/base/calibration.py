@@ -1,4 +1,4 @@
-"""Calibrated classifiers: one temperature, chosen on rows that the voters were not trained on."""
+"""Temperature calibration of classifiers."""
 
 from __future__ import annotations
 
@@ -144,7 +144,6 @@ class CalibratedClassifier(BaseClassifier):
         return evidence * (self._strength(committee) / strength) if strength > 0.0 else nothing
 
     def _fitted_on(self, model: Any, rows: Rows, fold: Fold) -> bool:
-        """Fit a model to the training rows of a fold; return whether it has all classes."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit to all rows has given these warnings
             try:
@@ -166,7 +165,7 @@ class CalibratedClassifier(BaseClassifier):
         return model
 
     def _strength(self, committee: Committee) -> float:
-        """Scale of the evidence: the total weight of the voters. That of a fold is rescaled to the whole fit's."""
+        """Scale of the evidence, by which that of a fold's fit is rescaled to the whole fit's."""
         return committee.total_weight
 
     @property
@@ -195,9 +194,9 @@ class CalibratedClassifier(BaseClassifier):
 
 
 LEAST_ROWS = 400
-"""Least number of rows of which half are enough for the smaller fit; with fewer, four fifths are."""
+"""Least `Rows.count` of which half are enough for the smaller fit; with fewer, it has four fifths and all rounds."""
 MANY_ROWS, MANY_ROWS_PER_VOTER = 4000, 80
-"""Number of rows drawn from larger tables, half of them for the smaller fit: 4000, or 80 per voter if that is more."""
+"""About the number of rows sampled from larger tables, half of them for each fit: 4000, or 80 per voter if more."""
 SHARE_OF_ROUNDS, LEAST_ROUNDS = 1 / 4, 25
 """Rounds of a fit on half of the rows, as a share of all: at least `LEAST_ROUNDS`, or all of them."""
 EASIER = 0.4
@@ -206,11 +205,11 @@ SMALL_OPTIMISM = 0.4
 """Optimism at which both estimates of a temperature count alike, as a binary logarithm."""
 FIRST_COLUMNS = 4
 MOSTLY = 0.95
-"""Share of different rows among chosen ones by which the first columns suffice for a sample."""
+"""Share of different digests among those of the chosen rows by which the first columns suffice for a sample."""
 
 
 class BoostedCalibration(CalibratedClassifier):
-    """Base of boosters that are calibrated by a smaller fit."""
+    """Base of boosters that are calibrated by smaller fits unless rows are held out."""
 
     n_estimators: int
 
@@ -260,7 +259,7 @@ class SmallerFit:
 
     @classmethod
     def of(cls, whole: F64, evidence: F64, labels: NDArray[np.uint16], fold: Fold) -> Self:
-        """Scale the smaller fit's evidence of its training and test rows to the mean size of the whole fit's."""
+        """Scale `evidence`, of training and then test rows, to the mean size of `whole`, both by the training rows."""
         n = len(fold.train)
         size, size_of_whole = (_mean_size(each, fold.train_weights) for each in (evidence[:n], whole))
         evidence = evidence * (size_of_whole / size if size > 0.0 else 0.0)
@@ -289,16 +288,15 @@ def temperature_of(fits: Sequence[SmallerFit], share_of_rows: float, share_of_ro
 
 
 def sampled_rows(rows: Rows, most: int, n_threads: int) -> Rows:
-    """Return about `most` rows, chosen by their contents: equal rows are all among them, or none is.
+    """Return rows of a count of about `most`, chosen by digests of their cells, and all rows of classes left below two.
 
-    Rows of a class of which fewer than two are chosen are all among them. The digests are those of as few of the first
-    columns as tell nearly all chosen rows apart, as digests of many columns take longer than a small fit.
+    Rows of at most that count are returned as they are.
     """
     if rows.count <= most:
         return rows
     n_columns = rows.X.shape[1]
     k = n_columns if isinstance(rows.X, SparseMatrix | OutOfCoreMatrix) else min(FIRST_COLUMNS, n_columns)
-    while True:
+    while True:  # digests of many columns take longer than a small fit: of as few as tell nearly all chosen rows apart
         X = rows.X if k == n_columns else np.ascontiguousarray(rows.dense[:, :k])
         digests = row_digests(X, n_threads)
         chosen = digests < np.uint64(most / rows.count * 2.0**64)

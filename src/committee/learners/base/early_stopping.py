@@ -1,4 +1,4 @@
-"""Early stopping: held-out rows, their loss or score round by round, patience, and the best round."""
+"""Early stopping: held-out rows, their losses or scores by round, and patience."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ Scorer = Callable[..., float]
 
 @dataclass(eq=False)
 class EarlyStopping:
-    """Losses of held-out rows by round, the best round, and whether patience has run out."""
+    """Losses of held-out or training rows by round, and the best round."""
 
     loss_after: Callable[[int], float]
-    """Loss of the held-out rows after t rounds; called once for each t, in order."""
+    """Loss of the rows after t rounds; called once for each t, in order."""
     patience: int | None
-    """Rounds without improvement that end the run; None if nothing ends it."""
+    """Rounds without improvement that end the run; None if losses end no run."""
     first: int = 1
     """Number of rounds at the first recorded loss; 0 if the loss before any round counts too."""
     tol: float = 0.0
@@ -70,7 +70,7 @@ class EarlyStopping:
 
 @dataclass(eq=False)
 class StagedLoss:
-    """Loss of held-out rows to whose scores F each round t = 1, 2, ... adds its votes; F is changed in place."""
+    """Loss of rows to whose scores F each round t = 1, 2, ... adds its votes, in place."""
 
     votes: Callable[[int], F64]
     loss: Callable[[F64], float]
@@ -86,7 +86,6 @@ class StagedLoss:
 
 
 def weighted_error(F: F64, rows: Rows) -> float:
-    """Weighted share of rows for which scores ``(n, K)`` elect a wrong class."""
     return float(np.average(elected(F) != rows.labels, weights=rows.weights))
 
 
@@ -109,7 +108,6 @@ class ValidationSet:
 
     @property
     def columns(self) -> tuple[Any, Any, Any]:
-        """Rows, targets and weights; names of columns are replaced by the columns of `X_val`."""
         X, y, weights = take_named(self.X, y_val=self.y, sample_weight_val=self.weights)
         warn_of_other_order(X, "X_val", y_val=y, sample_weight_val=weights)
         return X, y, weights
@@ -121,9 +119,9 @@ class ValidationSet:
 def train_validation_split(
     rows: R, fraction: float, random: np.random.RandomState, classes: NDArray[Any] | None
 ) -> tuple[R, R]:
-    """Training and held-out rows, stratified by class; `classes` are the labels for messages, None for numbers.
+    """Return training and held-out rows: whole groups, or a draw that is stratified by class.
 
-    Rows in groups are held out by whole groups, in random order.
+    `classes` are all labels; None for numbers.
     """
     if rows.group is not None:
         order = random.permutation(int(rows.group.max()) + 1)
@@ -233,10 +231,7 @@ class HeldOutRegressor(RegressorMixin, HeldOutModel):
 
 
 class HeldOutScore:
-    """Minus the first score of held-out or training rows after each round, for `EarlyStopping`; `scores` has all.
-
-    The scorers are given the rows' weights if these have any. `classes` are all labels, ``(K,)``; None for numbers.
-    """
+    """Minus the first score of held-out or training rows after each round, for `EarlyStopping`; `scores` has all."""
 
     def __init__(
         self,

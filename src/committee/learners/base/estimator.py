@@ -1,4 +1,4 @@
-"""Base of every learner of the library: rows in, a committee out."""
+"""Base of the learners that train a committee."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ R = TypeVar("R", Rows, TargetRows)
 
 
 class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
-    """Base of the library's learners. `_train` returns the fitted attributes, ``committee_`` among them."""
+    """Base of the learners that train a committee."""
 
     declared_parameters: ClassVar[dict[str, Parameter]]
     """The parameters of the class body and of its bases, in the signature's order."""
@@ -173,17 +173,16 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
 
     @property
     def _calibrates(self) -> bool:
-        """True if the fit ends with a calibration on held-out rows."""
         return False
 
     def _finished(
         self, fitted: dict[str, Any], rows: Any, held_out: Any, random: np.random.RandomState, tasks: FitTasks
     ) -> dict[str, Any]:
-        """Complete the fitted attributes; `held_out` is None if no rows were held out."""
+        """Complete the fitted attributes, by a calibration for example; `held_out` is None without held-out rows."""
         return fitted
 
     def _train(self, rows: Any, tasks: FitTasks) -> dict[str, Any]:
-        """Train on encoded rows, and return the fitted attributes. Learners that override `fit` do not define it."""
+        """Train on encoded rows, and return the fitted attributes, ``committee_`` among them."""
         raise NotImplementedError
 
     def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:

@@ -28,7 +28,6 @@ V = TypeVar("V", "Forest", "ModelForest")
 I32 = NDArray[np.int32]
 U16 = NDArray[np.uint16]
 Parts: TypeAlias = Sequence[NDArray[Any]]
-"""The arrays of one result."""
 
 MOST_CHECKED = 4096
 """Most numbers of an array that its checksum covers."""
@@ -84,9 +83,8 @@ class _Results:
 class FitRecord:
     """Costly results of a fit by kind, each with a checksum of its inputs, or its number.
 
-    A fit at a given seed is deterministic: on the same rows it needs the same results in the same order. So a resumed
-    fit runs through the same rounds, and reads recorded results instead of computing them. `added` is called after each
-    new result; `refusal` makes the error for a record of another fit, from the reason.
+    A resumed fit needs the same results in the same order, and reads the recorded ones. `added` is called after each
+    new result; `refusal` makes the error for a record of another fit, or an invalid one, from the reason.
     """
 
     def __init__(
@@ -99,7 +97,7 @@ class FitRecord:
         """Return the next result of a kind: the recorded one, or else a new one, which is recorded.
 
         `given` are the arrays, numbers and texts that the result depends on and that change during a fit;
-        ``ValueError`` if those of the recorded result were others.
+        an error of `refusal` if those of the recorded result were others.
         """
         check = checksum(given)
         known = self._known(kind, check, form)
@@ -110,7 +108,6 @@ class FitRecord:
         return value
 
     def array(self, kind: str, given: Iterable[Any], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """Return the next result of a kind whose results are single arrays."""
         return self.result(kind, given, compute, Codec(lambda array: [array], np.copy))
 
     def each(self, kind: str, form: Codec[T], computed: Callable[[int], Iterator[T]]) -> Iterator[T]:
@@ -144,7 +141,6 @@ class FitRecord:
             self._added()
 
     def contents(self) -> tuple[Document, Arrays]:
-        """Kinds with the number of their parts, and the arrays: all first parts concatenated, all second parts..."""
         kinds: Document = {}
         arrays: Arrays = {}
         for number, (kind, results) in enumerate(self._results.items()):
@@ -160,7 +156,6 @@ class FitRecord:
         return kinds, arrays
 
     def take(self, kinds: Document, arrays: Arrays) -> None:
-        """Take over the `contents` of a record; ``ValueError`` if they are invalid."""
         for kind in kinds:
             described: Document = field(kinds, kind, dict)
             tensors = Tensors(arrays).part(field(described, "part", str))
@@ -181,10 +176,7 @@ def _column(tensors: Tensors, i: int, n: int) -> _Column:
 
 
 def checksum(given: Iterable[Any]) -> int:
-    """CRC-32 of arrays, numbers and texts in turn; of long arrays every k-th number.
-
-    That suffices to tell rounds apart, as their normalised row weights differ in nearly all numbers.
-    """
+    """CRC-32 of arrays, numbers and texts in turn; of long arrays every k-th number."""
     check = 0
     for one in given:
         if isinstance(one, np.ndarray):
@@ -209,7 +201,6 @@ def voters_to_arrays(voters: Forest | ModelForest) -> Parts:
 
 
 def voters_from_arrays(kind: type[V], parts: Parts, n_features: int, n_classes: int) -> V:
-    """Undo `voters_to_arrays`; ``ValueError`` unless these are voters of the kind, columns and classes."""
     described = parse_json(np.asarray(parts[0], dtype=np.uint8).tobytes().decode(), "document of a member")
     tensors = Tensors(dict(zip(field(described, "names", list), parts[1:], strict=True)))
     voters = kind.from_document(field(described, "document", dict), tensors)
@@ -288,7 +279,6 @@ class RecordedGradientGrower:
 
 
 def tree_to_arrays(tree: _core.GradientTree) -> tuple[NDArray[Any], ...]:
-    """Arrays of a tree; the last one, of weights, is empty if rows have none."""
     return (*tree.nodes(), tree.value, tree.bounds, np.empty(0) if tree.weight is None else tree.weight)
 
 
@@ -298,7 +288,6 @@ def tree_from_arrays(*parts: Any) -> _core.GradientTree:
 
 
 def leaf_of_rows(binned: Binned, tree: _core.TreeNodes, rows: I32 | None) -> I32:
-    """Leaf of each row of the binned table, ``(n,)``: -1 outside `rows`, where `None` means all rows."""
     n = len(binned.codes)
     seen = np.arange(n, dtype=np.int32) if rows is None else rows
     leaves = _core.walk_codes(binned.codes, binned.bins.n_bins, tree, seen)

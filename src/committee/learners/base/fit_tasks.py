@@ -53,9 +53,7 @@ _IRRELEVANT = frozenset({"n_jobs", "on_interrupt"})
 class FitTasks:
     """One fit as tasks of scikit-learn's callbacks: one for the fit, one for each round or voter, and parts of these.
 
-    `begun` is the start of the fit by `time.perf_counter`. `sample_weight` has the weights of all the user's rows,
-    times their class weights once both are checked; None without weights. `y`, `given_weight` and `groups` are the
-    user's arrays or columns, unchecked.
+    `sample_weight` has the weights of all the user's rows, times their class weights once both are checked.
     """
 
     def __init__(
@@ -79,7 +77,6 @@ class FitTasks:
         self._about: dict[str, Any] = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
 
     def open_checkpoint(self, checkpoint: Checkpoint | str | os.PathLike[str], rows: Any) -> None:
-        """Resume from a checkpoint of this fit, or begin one."""
         given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
         self._checkpoint = FitCheckpoint(given, self._estimator, rows, self.groups)
 
@@ -92,7 +89,7 @@ class FitTasks:
         return None if self._checkpoint is None else self._checkpoint.record
 
     def random(self, rows: Rows | TargetRows) -> RandomState:
-        """Generator of all draws of the fit; that of the first attempt if it is resumed."""
+        """Generator of all draws of the fit; of a resumed fit in the state with which the first attempt began."""
         kept = self._checkpoint
         return kept.random if kept is not None and kept.drawn else _generator(self._estimator, rows)
 
@@ -103,7 +100,6 @@ class FitTasks:
         return group_numbers(self.groups, nonzero_sample_weights(self.sample_weight, len(rows)))
 
     def result(self, kind: str, given: Iterable[Any], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """Return a costly array, from the checkpoint if it is recorded there."""
         return compute() if self.record is None else self.record.array(kind, given, compute)
 
     @contextmanager
@@ -126,14 +122,12 @@ class FitTasks:
             self._checkpoint.close(error)
 
     def release_targets(self) -> None:
-        """Drop the references to the labels and weights of all rows."""
         self.y = self.given_weight = None
 
     def begin(self) -> None:
         self._context.call_on_fit_task_begin(**self._about)
 
     def begin_part(self, name: str, n_parts: int = 0) -> None:
-        """Begin a task of the fit, or of the open task, with at most `n_parts` parts; a fit of one task has none."""
         # to open tasks without callbacks takes as long as a round on a hundred rows
         if self._context.max_subtasks != 0 and getattr(self._estimator, "_skl_callbacks", None):
             whole = self._open[-1] if self._open else self._context
@@ -166,10 +160,7 @@ class FitTasks:
 
 
 class FitCheckpoint:
-    """The checkpoint of a fit: the record of its results, in a file, and the random state that it begins with.
-
-    ``CheckpointError`` if the file is damaged or of another fit; ``ValueError`` if a parameter cannot be compared.
-    """
+    """Checkpoint file of a fit: the record of its results, and the first state of a user's random generator."""
 
     def __init__(self, checkpoint: Checkpoint, estimator: Any, rows: Any, groups: Any) -> None:
         from committee.learners.base.fit_record import FitRecord  # few fits have a checkpoint
@@ -219,7 +210,7 @@ class FitCheckpoint:
             self._unwritten = False
         except (OSError, ValueError, MemoryError) as error:  # ValueError: by now the path is a folder, for example
             reason = str(error).rstrip(".") or type(error).__name__
-            warn_user(f"checkpoint {str(self.path)!r} cannot be written ({reason}); the fit goes on.")
+            warn_user(f"checkpoint {str(self.path)!r} cannot be written ({reason}); the fit works without it.")
         if locked:
             with suppress(CheckpointError, OSError):  # another fit may hold the file by now, which is complete too
                 self._lock()
@@ -227,7 +218,6 @@ class FitCheckpoint:
         self._next = begun + self._seconds + max(self.interval, LEAST_PAUSE * self._seconds)
 
     def close(self, error: BaseException | None) -> None:
-        """Write what the file does not hold yet, and unlock it; an error of a resumed fit gets a note."""
         if isinstance(error, KeyboardInterrupt) and self._seconds > SOON:
             self._unwritten = False
         if isinstance(error, Exception) and self._resumed and not isinstance(error, CheckpointError):
@@ -296,7 +286,7 @@ class FitCheckpoint:
         if other or len(parameters) != len(here["parameters"]):
             raise ValueError(f"it was written by a fit with other parameters{': ' * bool(other)}{', '.join(other)}")
         if field(document, "rows", str) != here["rows"]:
-            raise ValueError("it was written by a fit on other rows, weights, labels, groups or column names")
+            raise ValueError("it was written by a fit on other rows, weights, labels, offsets, groups or columns")
 
 
 def _generator(estimator: Any, rows: Rows | TargetRows) -> RandomState:

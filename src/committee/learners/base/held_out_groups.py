@@ -29,9 +29,9 @@ class GroupedUnits:
         return cls(group, order, np.bincount(cell, minlength=len(order) * n_classes).reshape(len(order), n_classes))
 
     def held_out(self, share: float) -> Mask | None:
-        """Hold out groups while that brings their number of units closer to a share, or else the smallest possible one.
+        """Hold out each group in turn that brings their units closer to a share; if there is none, the smallest one.
 
-        Each class keeps a unit. None if no group can be held out.
+        Each class keeps a unit. None if no group can be held out so.
         """
         sizes, left, held = self.counts.sum(axis=1), self.counts.sum(axis=0), np.zeros(len(self.order), dtype=bool)
         wanted = share * sizes.sum()

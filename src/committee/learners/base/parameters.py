@@ -8,11 +8,11 @@
         _: KW_ONLY
         shrinkage: float = parameter(0.1, "Factor of every step.", POSITIVE)
 
-The decorator derives from these lines what scikit-learn requires of an estimator: an ``__init__`` that only assigns,
-its signature in the order of the lines, behind the `first_parameters` of its class, ``_parameter_constraints``, and
-the docstring's section "Parameters". Fitted attributes that a class or its bases declare are added to the
-section "Attributes". Type checkers read the lines as those of a dataclass. The learner itself is not a dataclass,
-because libraries that meet a dataclass read its fields alone (Dask gives a fitted and an unfitted model the same key).
+The decorator derives from these lines and those of the bases what scikit-learn requires of an estimator: an
+``__init__`` that only assigns, ``_parameter_constraints``, and the docstring's section "Parameters". Fitted attributes
+with a text are added to the section "Attributes". Type checkers read the lines as those of a dataclass. The learner
+itself is not a dataclass, because libraries that meet a dataclass read its fields alone (Dask gives a fitted and an
+unfitted model the same key).
 """
 
 from __future__ import annotations
@@ -103,15 +103,13 @@ def parameter(default: T, text: str, *constraints: Any, type_words: str | None =
     """Declare a parameter with a default. All models share this object, so it must not be changed.
 
     Constraints are those of scikit-learn's ``_parameter_constraints``, or ``"no_validation"`` alone. The annotation
-    adds ``bool``, None, and the options of a ``Literal``. `after` names the inherited keyword that it follows in the
-    signature.
+    adds ``bool``, None, and the options of a ``Literal``. `after` names the keyword that it follows in the signature.
     """
     # for type checkers the line's right side is a value of the parameter; `with_parameters` takes it away
     return cast(T, Parameter(default, " ".join(text.split()), constraints, type_words, after))
 
 
 def required(text: str, *constraints: Any, type_words: str | None = None) -> Any:
-    """Declare a parameter without default."""
     return parameter(_NO_DEFAULT, text, *constraints, type_words=type_words)
 
 
@@ -227,12 +225,10 @@ def _documented(doc: str, parameters: dict[str, Parameter], attributes: dict[str
 
 
 def docstring_entry(head: str, text: str) -> str:
-    """Entry of a numpydoc section: the line `head` with name and type, and below it the wrapped text."""
     return "\n    ".join([head, *textwrap.wrap(text, 112, break_on_hyphens=False, break_long_words=False)])
 
 
 def _members(annotation: Any) -> tuple[list[str], list[Any]]:
-    """Members of an annotation: the strings of its Literals, and its other types."""
     options: list[str] = []
     others: list[Any] = []
     for member in get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,):

@@ -39,7 +39,6 @@ def training_pieces(
 def encode_pieces(
     X: Any, target: Labels, sample_weight: ArrayLike | None, digests: bool
 ) -> tuple[OutOfCoreMatrix, Labels, F64, bool]:
-    """Matrix, target and weights of the scanned rows with weight, and whether no weights were given."""
     uniform = sample_weight is None
     weights = np.ones(len(X)) if uniform else np.asarray(sample_weight, dtype=np.float64)
     keep = None if uniform else nonzero_weights(weights)
@@ -63,11 +62,6 @@ def predict_pieces(
     targets: TargetCollector | None = None,
     offset: ArrayLike | str | None = None,
 ) -> NDArray[Any]:
-    """Predict the rows of each piece in turn, and gather the labels and weights of the same pieces in `targets`.
-
-    If the source has column names and the user has selected none, only the columns `names` are read. `predict` takes
-    the rows of a piece, and their part of an `offset`.
-    """
     if isinstance(offset, str):
         raise ValueError(
             f"offset={offset!r} names a column, and X is read in pieces; give an array of the offsets of all rows."

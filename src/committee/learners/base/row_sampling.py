@@ -1,4 +1,4 @@
-"""Samples and folds of training rows by the rows' contents, not their order."""
+"""Random samples, held-out rows and folds of training rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BLOCK = 2**16
 MOST_PARTS = 4096
 """Largest number of common units in the lower quartile of the weights that `multiples` tries."""
 LARGEST_MULTIPLE = 2**30
-"""Largest ratio of a weight to the unit that `multiples` starts from; larger ones count as this."""
+"""Largest ratio of a weight to their lower quartile in `multiples`; larger ones count as this."""
 
 
 def fit_generator(random_state: Any, labels: NDArray[Any] | None, weights: F64) -> RandomState:
@@ -58,12 +58,11 @@ def table_seed(labels: NDArray[Any] | None, weights: F64) -> int:
 
 @dataclass(frozen=True, eq=False)
 class RowUnits:
-    """Units of weight: k of a row of weight k, the last of them smaller where the weight is no integer.
+    """Units of weight of the rows, each with a number in [0, 1) by the row's contents and a seed.
 
-    Each has a number between 0 and 1, a hash of the seed, the row's numeric cells, its class or the rank of its target,
-    the rank of its offset, and the number of units before it that are equal in these, in the order of the categories.
-    Draws by these numbers do not depend on the order of rows, the unit of the target or, where numeric cells tell rows
-    apart, the names of categories. They are the same for k equal rows as for one row of weight k (`MOST_UNITS`).
+    A row of weight k up to `MOST_UNITS` has ceil(k) units, the last of weight at most 1. Draws by the numbers are the
+    same in any order of the rows, for k equal rows or one of weight k, and, as far as numeric cells tell rows apart,
+    for other names of categories.
     """
 
     row: NDArray[np.intp] | None
@@ -137,7 +136,7 @@ class RowUnits:
     def held_out(self, share: float, labels: NDArray[np.uint16] | None, group: Index | None = None) -> Mask | None:
         """Hold out a share of the units, stratified by the labels of the rows; at least one unit of each class stays.
 
-        None if there are too few units. Rows in groups ``(n,)`` are held out by whole groups, without strata.
+        None if that holds out no unit. Rows in groups ``(n,)`` are held out by whole groups, without strata.
         """
         if group is not None:
             return self._grouped(group, labels).held_out(share)
@@ -176,7 +175,7 @@ class RowUnits:
         return np.where(count < n_parts, -1, rank * n_parts // count)
 
     def rows_of(self, units: Mask) -> tuple[NDArray[np.int32], F64 | None]:
-        """Rows with a unit in the mask, ascending, and the weight of each row's units there, ``(n,)``, or None."""
+        """Rows with a unit in the mask, ascending, and the weight there of all rows, ``(n,)``; None if uniform."""
         if self.weight is None or self.row is None:
             return _numbers(units), None
         weights: F64 = np.bincount(self.row[units], self.weight[units], self.n_rows).astype(np.float64)
@@ -208,7 +207,7 @@ def _unit_interval(keys: NDArray[np.uint64]) -> F64:
 
 
 def _copies(keys: NDArray[np.uint64], whole: NDArray[np.uint64] | None) -> tuple[NDArray[np.intp], F64]:
-    """Indices of repeated keys, ascending, and the number of equal keys before each in the order of `whole`."""
+    """Places of keys that occur repeatedly, ascending, and the number of equal keys before each by order of `whole`."""
     ordered = np.sort(keys)
     several = ordered[1:][ordered[1:] == ordered[:-1]]
     del ordered
@@ -245,17 +244,11 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Stratified folds of the copies of rows.
+    """Folds of rows by their contents, stratified by class.
 
-    Equal rows are copies of one, and are dealt to as many folds as there are copies: where few different rows are
-    repeated many times, new rows are repetitions too, and test rows may equal training rows. Where the weights of a
-    class are multiples of a unit, a row of k units counts as k copies; else each different row is one copy. So neither
-    k copies of every row nor another scale of weights change anything. Rows that were repeated by resampling or by
-    their weights (`are_resampled`) are one copy each, as new rows do not equal them.
-
-    The order follows from a digest of the row's numeric cells by their values and columns, where a column counts by its
-    values, not by its name or position; then from the rank of the target, then from the categories. So rows and columns
-    in another order have the same folds, without a seed.
+    Each different row has as many copies as its weight, summed over equal rows, has units of its class (`multiples`).
+    Copies are dealt out in turn, so that test rows may equal training rows. In resampled tables (`are_resampled`) each
+    different row has one copy. The order of rows and columns and the scale of weights do not matter.
     """
 
     row: Index
@@ -270,7 +263,6 @@ class Folds:
 
     @classmethod
     def of(cls, rows: Rows | TargetRows, n_folds: int, n_threads: int = 1) -> Folds:
-        """Deal out the copies of each class, or of all rows with numeric targets."""
         number, labels = content_digests(rows, n_threads), np.zeros(len(rows), dtype=np.uint16)
         if isinstance(rows, Rows):
             labels = rows.labels
@@ -292,7 +284,6 @@ class Folds:
         return cls(row[back], weights[back], copies[back], first[back], n_folds)
 
     def __iter__(self) -> Iterator[Fold]:
-        """Yield the folds that have test rows."""
         begin, end = self.first, self.first + self.copies
         for k in range(self.n_folds):
             # multiples of the number of folds below a position, counted from the fold's own
@@ -320,11 +311,9 @@ FEW_ALIKE = 1 / 4
 def are_resampled(X: Matrix, digests: NDArray[np.uint64], n_copies: int) -> bool:
     """Return whether copies of different rows come from resampling, and not from columns of few values.
 
-    `digests` ``(n,)`` are `content_digests` of the different rows X; `n_copies` counts all rows. Where columns have few
-    values, rows that differ in one column alone are about as frequent as equal rows. So the rows count as resampled if
-    further copies are an eighth of all rows or more, and rows like another one but for one column, the class or the
-    target are at most a fourth of the further copies, and of the different rows.
+    `digests` ``(n,)`` are `content_digests` of the different rows X; `n_copies` counts all rows.
     """
+    # where columns have few values, rows that differ in one column alone are about as frequent as equal rows
     n = len(digests)
     further = n_copies - n
     if further < LEAST_RESAMPLED * n_copies:
@@ -357,17 +346,15 @@ def _nonzero_cells(X: Matrix) -> Iterator[tuple[int, Index, F64]]:
 
 
 def copied_rows(rows: Rows | TargetRows, n_threads: int) -> Index | None:
-    """Number the distinct row that each row equals, ``(n,)``, if rows were repeated or resampled; else None.
+    """Number the distinct row that each row equals, ``(n,)``, in the order of first copies.
 
-    Different rows are numbered in the order of their first copies. The rule is that of `Folds`: in one class at
-    least, nearly all numbers of copies are multiples of a k > 1, or rows are resampled. Out-of-core rows, and fewer
-    than `LEAST_DIFFERENT` different rows, which may come equally often by chance, give None.
+    None unless the rows of some class were repeated (`multiples`), or all were resampled (`are_resampled`).
     """
     if isinstance(rows.X, OutOfCoreMatrix):
         return None
     digests = content_digests(rows, n_threads)
     _, first, same = np.unique(digests, return_index=True, return_inverse=True)
-    if not LEAST_DIFFERENT <= len(first) < len(rows):
+    if not LEAST_DIFFERENT <= len(first) < len(rows):  # fewer may come equally often by chance
         return None
     labels = np.zeros(len(first)) if rows.class_numbers is None else rows.class_numbers[first]
     copies = np.bincount(same)
@@ -403,9 +390,9 @@ def group_numbers(groups: ArrayLike, counted: Mask) -> Index:
 
 
 def group_folds(group: Index, weights: F64, n_folds: int, labels: NDArray[np.uint16] | None = None) -> Iterator[Fold]:
-    """Yield folds of whole groups, of about as many rows each; no more folds than groups.
+    """Yield folds of whole groups, at most one per group, of about equal size.
 
-    With class numbers `labels` each fold has about the same share of each class, as far as groups allow.
+    With class numbers `labels` they are stratified as far as groups allow, if a class has as many rows as folds.
     """
     from sklearn.model_selection import GroupKFold, StratifiedGroupKFold  # few rows have groups
 
@@ -435,7 +422,7 @@ def _keys_of_order(
 
 
 def content_digests(rows: Rows | TargetRows, n_threads: int) -> NDArray[np.uint64]:
-    """Digest of each row's cells and its class or targets, ``(n,)``."""
+    """Digest of each row's cells and its class, or the ranks of its targets, ``(n,)``."""
     number = row_digests(rows.X, n_threads)
     if isinstance(rows, Rows):
         return number + rows.labels
@@ -443,7 +430,7 @@ def content_digests(rows: Rows | TargetRows, n_threads: int) -> NDArray[np.uint6
 
 
 def ranks(numbers: F64) -> F64:
-    """Return the rank of each number among the distinct ones of its column; no unit of the numbers changes it."""
+    """Return the rank of each number among the distinct ones of its column."""
     columns = numbers.reshape(len(numbers), -1).T
     found = [np.unique(column, return_inverse=True)[1].astype(np.float64) for column in columns]
     return np.column_stack(found).reshape(numbers.shape)

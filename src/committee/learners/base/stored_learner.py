@@ -54,7 +54,7 @@ class StoredLearner(Storable, BaseEstimator):
     """Reading and writing of the library's learners."""
 
     first_parameters: ClassVar[tuple[str, ...]] = ()
-    """Keyword parameters that come first in the signature and the documentation."""
+    """Keyword parameters that come before other keywords in the signature and the documentation."""
     stored_attributes: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes beyond the committee that a model file has."""
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest",)

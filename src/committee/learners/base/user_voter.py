@@ -65,10 +65,7 @@ def weight_argument(voter: Any) -> str | None:
 
 
 def fit_weighted(member: Any, X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None, **given: Any) -> Any:
-    """Fit an estimator to weighted rows; ``ValueError`` if it takes no weights. None weighs all rows equally.
-
-    `given` are further arguments of its ``fit``.
-    """
+    """Fit an estimator to rows, weighted unless `weights` is None; ``ValueError`` if it takes no weights."""
     if weights is None:
         return member.fit(X, y, **given)
     argument = weight_argument(member)

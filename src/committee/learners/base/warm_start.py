@@ -46,9 +46,9 @@ class WarmStart(CommitteeEstimator):
         return self.committee_
 
     def _by_earlier_columns(self, rows: R, X: Any, weights: ArrayLike | None) -> R:
-        """Encode new rows by the columns of the continued committee, unless the rows have other categories.
+        """Encode rows by the table of the continued committee, if that covers the table of the rows.
 
-        `weights` are those of all rows of `X`. Rows of the first fit have its columns already.
+        `weights` are those of all rows of `X`, also of those without weight.
         """
         earlier = self._earlier_committee()
         known = None if earlier is None else earlier.table
