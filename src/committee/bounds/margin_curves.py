@@ -177,8 +177,7 @@ def schapire_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05, *, 
 
     with nu_theta the share of training rows with margin <= theta, |H| the number of voters that could be chosen and N
     the number of voters that the proof draws. The theorem is printed as nu_theta + O(sqrt(ln|H| ln n / (n theta^2)));
-    these are its terms before N is chosen. It holds for all weights, thetas and N at once. `voting_certified` proves
-    more from the same draw and is nearly always smaller.
+    these are its terms before N is chosen. It holds for all weights, thetas and N at once.
 
     Equation: schapire-bound (docs/theory.md). Source: R. Schapire et al. (1998), Theorem 1.
 

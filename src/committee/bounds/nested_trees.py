@@ -49,8 +49,7 @@ def slope_in_nodes(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
 def nesting_rate(n_nodes: ArrayLike, bound: ArrayLike) -> F64:
     """d/dt F(t / T, C) at t = T, the change of the bound per voter if every node were a tree of bound C (eq. 14).
 
-    It is (C / T)(gamma_E + psi(C) + 1/C - 1). A greedy builder collects the leaves of a tree of T >= 1 voters and bound
-    C in (0, 1] into one node when this is less than (C(T + 1) - C(T - 1)) / 2.
+    It is (C / T)(gamma_E + psi(C) + 1/C - 1), for T >= 1 voters and C in (0, 1].
 
     Equation: nesting-rate (docs/theory.md).
     """

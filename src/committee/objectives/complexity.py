@@ -89,8 +89,7 @@ def rademacher_of_stumps(
 ) -> Complexity:
     """Empirical Rademacher complexity of a dictionary of stumps on binned rows, by its exact search for the best stump.
 
-    As `rademacher`, without a vote matrix: a draw of signs costs one pass over the rows and one over the cells. It is
-    exact for subsets of categories too.
+    As `rademacher`, without a vote matrix: a draw of signs costs one pass over the rows and one over the cells.
 
     Equation: rademacher (docs/theory.md).
     """

@@ -51,7 +51,6 @@ class PacBayesKl:
 
     @property
     def terms(self) -> dict[str, float]:
-        """Rows, divergence and complexity, for the terms of a `Bound`."""
         return {"rows": self.rows, "divergence": self.divergence, "complexity": self.c}
 
     def above(self, mean: float) -> float:

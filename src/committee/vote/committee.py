@@ -40,7 +40,8 @@ class Committee(WeightedVotes):
     voters : Voters
         T voters, such as `Forest`, `Rounds` or `EstimatorVoters`.
     weights : array-like (T,)
-        Finite weights, not negative with the share link. If all are 0, `intercept` elects, or else the first class.
+        Finite weights, not negative with a link that averages. If all are 0, `intercept` elects, or else the first
+        class.
     classes : array-like (K,)
         Distinct labels in the order of the voters' class indices.
     link : Link
@@ -56,7 +57,7 @@ class Committee(WeightedVotes):
     ------
     ValueError
         If there is no voter, numbers are not finite, sizes or classes do not match the voters, the link averages votes
-        and there is an intercept, or the share link has negative weights or leaves without class shares.
+        and there is an intercept or a negative weight, or the share link has leaves without class shares.
 
     Examples
     --------
@@ -113,7 +114,7 @@ class Committee(WeightedVotes):
         -------
         Committee
             With the predictions and probabilities of the original. scikit-learn's hard ``VotingClassifier`` has no
-            probabilities; the committee gives vote shares. Boosters add in float32, the committee in float64.
+            probabilities; the committee gives vote shares. XGBoost adds in float32, the committee in float64.
 
         Raises
         ------
@@ -122,7 +123,7 @@ class Committee(WeightedVotes):
         TypeError
             If it is not a supported classifier.
         ValueError
-            If it predicts several outputs, or is a booster without trees for classes.
+            If it predicts several outputs, or has an objective or settings that are not supported.
 
         Examples
         --------
@@ -373,7 +374,7 @@ class RegressionCommittee(WeightedVotes):
         Returns
         -------
         RegressionCommittee
-            With the predictions of the original. Boosters add in float32, the committee in float64.
+            With the predictions of the original. XGBoost adds in float32, the committee in float64.
 
         Raises
         ------
@@ -382,7 +383,7 @@ class RegressionCommittee(WeightedVotes):
         TypeError
             If it is not a supported regressor.
         ValueError
-            If it predicts several outputs, or is a booster without trees for one number.
+            If it predicts several outputs, or has an objective or settings that are not supported.
         """
         own = getattr(estimator, "committee_", None)
         if isinstance(own, RegressionCommittee):
@@ -437,7 +438,6 @@ class RegressionCommittee(WeightedVotes):
 
 
 def as_committee(model: Any, target: str) -> Committee | RegressionCommittee:
-    """Committee of a fitted model of this library or another; `target` names the export in errors."""
     if isinstance(model, Committee | RegressionCommittee):
         return model
     if hasattr(model, "alpha") and hasattr(model, "estimator") and type(model).__module__.startswith("committee."):

@@ -33,8 +33,8 @@ class CorrectingOperation(Protocol):
             1 for a named class. An intercept is the last voter.
         weights : float64 array (T,)
             Weights of the voters; 1 for an intercept.
-        X : array (n, p)
-            Encoded rows.
+        X : object
+            Rows as `Committee.encode` returns them.
         """
 
 

@@ -17,8 +17,6 @@ from committee.vote.weighted_votes import elected, lead
 
 @dataclass(frozen=True)
 class VoterMargins:
-    """Margins of a vote and of its single voters, for all or some voters on each row."""
-
     margins: F64  # (n,): margin among the voters of the row; 0 without any
     voter_margins: F64  # (n,): weighted mean margin of these voters
     elected: NDArray[np.intp]  # (n,): class number that these voters elect

@@ -78,7 +78,7 @@ class MemberCommittees:
 
     @property
     def reads_tables(self) -> bool:
-        """Whether a member needs the rows as the user gives them."""
+        """True if a member needs the rows as the user gives them."""
         return any(map(reads_tables, self.members))
 
     @property
@@ -168,11 +168,7 @@ class MemberCommittees:
 
 
 class _EncodedRows:
-    """Rows as the tables of members encode them.
-
-    A column that several tables encode alike is encoded once. Tables of a matrix fill one matrix in turn, of which only
-    the columns that differ are written.
-    """
+    """Rows as the tables of members encode them; a result of `by` is valid until its next call."""
 
     def __init__(self, X: Any) -> None:
         self._X = X
@@ -215,7 +211,6 @@ def _encoders(table: TableSchema) -> list[tuple[Any, ...]]:
 
 
 def bytes_in_file(member: Committee | RegressionCommittee) -> int | None:
-    """Bytes of a member in a model file; None for an estimator of another library, which a file cannot hold."""
     try:
         return member.file_bytes
     except TypeError:
@@ -223,7 +218,7 @@ def bytes_in_file(member: Committee | RegressionCommittee) -> int | None:
 
 
 def reads_tables(member: Committee | RegressionCommittee) -> bool:
-    """Return whether a member is an estimator of another library, which is given the user's table."""
+    """True for estimators of another library, which are given the rows as the user gives them."""
     return member.table is None and isinstance(member.voters, EstimatorVoters | RegressorVoters)
 
 

@@ -62,7 +62,6 @@ class SignedVotes:
         return np.asarray(K * (K - 1) // 2 - rivals.sum(axis=1))
 
     def lines(self, weights: F64) -> F64:
-        """``S @ w`` of each line, in blocks."""
         step = max(1, 2**22 // max(1, self.n_voters))
         parts = [self.matrix[at : at + step].astype(np.float64) @ weights for at in range(0, len(self.matrix), step)]
         return np.concatenate(parts)

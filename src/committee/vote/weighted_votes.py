@@ -247,7 +247,8 @@ class WeightedVotes(Storable, ABC):
         Raises
         ------
         ValueError
-            If `X` has other columns than the training table, or the offset another shape than the scores.
+            If `X` has other columns than the training table, the offset has another shape than the scores, or there is
+            an offset and the link averages votes.
         """
         return self._scores(self._tally(self.encode(X), n_threads, offset))
 

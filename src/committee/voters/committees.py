@@ -19,11 +19,7 @@ from committee.voters.protocol import UnitSpread, VoteKind, VoterIndex, class_in
 
 @dataclass(frozen=True, eq=False)
 class BoostedCommittees(UnitSpread):
-    """M committees of model trees, whose members have weights.
-
-    A hard committee votes for the class of most weight. A soft one returns each class's share of the weight, or the
-    weighted mean of its members' probabilities.
-    """
+    """M committees of model trees, whose members have weights."""
 
     members: ModelForest  # all trees of all committees
     alpha: F64  # (T,): positive weight of each tree in its committee
@@ -56,12 +52,10 @@ class BoostedCommittees(UnitSpread):
         return self.members.nbytes + self.alpha.nbytes + self.start.nbytes
 
     def tree_weights(self, weights: F64) -> F64:
-        """Weight of each tree, ``(T,)``: the weight of its committee times its share of alpha."""
         within = self.alpha / np.repeat(np.add.reduceat(self.alpha, self.start[:-1]), np.diff(self.start))
         return np.asarray(np.repeat(weights, np.diff(self.start)) * within)
 
     def tree_shares(self, weights: F64) -> F64:
-        """Weight of each tree in the mean over all trees, ``(T,)``; the sum is 1."""
         return self.tree_weights(weights / weights.sum())
 
     def _class_weights(self, X: F64, n_threads: int) -> F64:
@@ -77,7 +71,6 @@ class BoostedCommittees(UnitSpread):
         return P
 
     def shares(self, X: F64, n_threads: int = 1) -> F64:
-        """Share of each class in each committee's weight, ``(n, M, K)``."""
         weights = self._class_weights(X, n_threads)
         return np.asarray(weights / np.add.reduceat(self.alpha, self.start[:-1])[:, None])
 

@@ -1,8 +1,4 @@
-"""Voters in the form that takes the fewest bytes in files: equal parts once, single precision where it is enough.
-
-Scores of leaves, gains of splits and lines are rounded to float32 if their error is below `TOLERANCE` of their size or
-spread, class shares to multiples of 2^-24. Files then hold them as float32, and a loaded model has the same bits.
-"""
+"""Compact voters for files: equal parts stored once, numbers in single precision where it is enough."""
 
 from __future__ import annotations
 
@@ -22,15 +18,11 @@ from committee.voters.shared_forest import SharedForest
 from committee.voters.tree_record import has_record
 
 TOLERANCE = 1e-7
-"""Largest error of a rounded number, as a share of its size or spread."""
+"""Allowed error of rounding a number, as a share of its size or of the spread."""
 _UNITS = 2.0**24
 
 
 def compact_voters(voters: Any) -> Any:
-    """Return voters whose votes differ by rounding alone (`TOLERANCE`); other kinds unchanged.
-
-    Nodes are numbered breadth-first. Without a training record, splits that separate no rows are left out.
-    """
     if isinstance(voters, BoostedCommittees):
         return replace(voters, members=compact_voters(voters.members))
     if isinstance(voters, Rounds):

@@ -28,7 +28,7 @@ Votes = NDArray[np.int16] | F64
 
 
 class OwnTables:
-    """Base of voters whose members encode their input: the committee's matrix, or X itself without a `TableSchema`."""
+    """Base of voters whose members encode their input themselves."""
 
     @property
     def learners(self) -> Sequence[Any]:
@@ -438,7 +438,6 @@ class RegressorRounds(OwnTables):
 
 
 def read_members(document: Document, tensors: Tensors, fault: Callable[[Any], str | None]) -> list[Any]:
-    """Read the member learners of a document; `fault` describes why a learner cannot be a member."""
     members = rebuild_learners(field(document, "members", list), tensors)
     for number, member in enumerate(members):
         if (found := fault(member)) is not None:
@@ -449,7 +448,6 @@ def read_members(document: Document, tensors: Tensors, fault: Callable[[Any], st
 
 
 def predict_numbers(member: Any, X: F64) -> F64:
-    """Return the predictions of a regressor, ``(n,)``; raise ``ValueError`` unless they are finite numbers."""
     numbers = np.asarray(member.predict(X), dtype=np.float64)
     if numbers.shape not in ((len(X),), (len(X), 1)):
         raise ValueError(f"{member!r} predicts an array of shape {numbers.shape}; {len(X)} rows need a number each.")
@@ -459,7 +457,6 @@ def predict_numbers(member: Any, X: F64) -> F64:
 
 
 def count_nodes(member: Any) -> int:
-    """Number of nodes of a tree, a committee's trees, or the trees of another ensemble or pipeline."""
     if hasattr(member, "committee_"):
         return int(member.committee_.n_nodes)
     if hasattr(member, "tree_"):

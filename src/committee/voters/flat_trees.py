@@ -70,7 +70,6 @@ class ClassShares:
 
     @classmethod
     def of_dense(cls, shares: F64, leaf: Mask) -> Self:
-        """Nonzero shares of the leaves, from shares ``(N, K)`` of all nodes."""
         present = (shares != 0.0) & leaf[:, None]
         _, label = np.nonzero(present)
         offset = extents(np.count_nonzero(present, axis=1))
@@ -97,7 +96,6 @@ class ClassShares:
         return sum(getattr(self, name).nbytes for name in SHARE_DTYPES)
 
     def take(self, nodes: slice | NDArray[np.integer]) -> ClassShares:
-        """Shares of some nodes, as views for a slice."""
         sizes = self.sizes[nodes]
         some: slice | NDArray[np.int64]
         if isinstance(nodes, slice):
@@ -114,7 +112,6 @@ class ClassShares:
         return ClassShares(self.n_classes, extents(sizes), self.share_label, self.share)
 
     def dense(self) -> F64:
-        """Shares of all nodes, ``(N, K)``."""
         shares = np.zeros((len(self), self.n_classes))
         self.add_to(shares, np.arange(len(self)))
         return shares
@@ -124,16 +121,13 @@ class ClassShares:
         tally[np.repeat(rows, self.sizes), self.share_label] += self.share
 
     def totals(self) -> F64:
-        """Sum of the shares of each node, ``(N,)``."""
         node = np.repeat(np.arange(len(self)), self.sizes)
         return np.asarray(np.bincount(node, self.share, len(self)), dtype=np.float64)
 
     def largest(self) -> F64:
-        """Largest share of each node, ``(N,)``; 0 without any."""
         return self._reduced(np.maximum)
 
     def widths(self) -> F64:
-        """Difference between the largest and the smallest share of each node, ``(N,)``."""
         least = self._reduced(np.minimum)
         return np.where(self.sizes == self.n_classes, self.largest() - least, np.maximum(self.largest(), -least))
 
@@ -153,7 +147,6 @@ class ClassShares:
         return reduced
 
     def faults(self, leaf: Mask) -> list[tuple[str, Mask, str]]:
-        """Faulty nodes ``(N,)`` of trees with these leaves: the array's name, a mask and the fault."""
         check_extents("share_offset", self.share_offset, len(self.share), least=0)
         node = np.repeat(np.arange(len(self)), self.sizes)
 
@@ -244,7 +237,6 @@ class FlatTrees:
         return self.category_bits[self.category_offset[node] : self.category_offset[node + 1]]
 
     def categories_left(self, node: int, n_codes: int) -> NDArray[np.bool_]:
-        """Return a mask of the codes 0, ..., n_codes - 1 that go left at a split. Other codes follow missing values."""
         words = self.category_words(node)
         left = np.full(max(n_codes, 32 * len(words)), self.missing_left[node] == 1)
         left[: 32 * len(words)] = False
@@ -324,7 +316,6 @@ def _frozen(name: str, array: NDArray[Any], dtype: type[np.generic]) -> NDArray[
 
 
 def check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -> None:
-    """Check that extents start at 0, rise (strictly if `least` is 1) and stop at `end`."""
     if extents[0] != 0:
         raise ValueError(f"{name} starts at {extents[0]}; it must start at 0.")
     wrong = extents[1:] < extents[:-1] if least == 0 else extents[1:] <= extents[:-1]
@@ -343,7 +334,6 @@ def extents(sizes: ArrayLike) -> NDArray[np.int64]:
 
 
 def join_words(words: Mapping[int, NDArray[np.uint32]], n_nodes: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Category offsets and bits of nodes, from the words of each categorical node."""
     sizes = np.zeros(n_nodes, dtype=np.int64)
     for node, own in words.items():
         sizes[node] = len(own)

@@ -25,15 +25,13 @@ ImportanceKind: TypeAlias = Literal["gain", "count", "cover"]
 """Measure of a split: its gain, 1, or the weight of the training rows that reached it."""
 
 _STORED = tuple(name for name in DTYPES if name not in ("label", "value"))
-"""Arrays of every file."""
+"""Arrays of the files of plain forests, besides the votes."""
 VOTE_ARRAYS = {"label": ("label",), "value": ("value",), "shares": tuple(SHARE_DTYPES)}
 """Arrays of a file with the votes of the leaves, by the kind of vote."""
 
 
 @dataclass(frozen=True, eq=False)
 class Forest(FlatTrees):
-    """T flat trees as voters."""
-
     takes_sparse: ClassVar[bool] = True
 
     def __len__(self) -> int:
@@ -67,12 +65,11 @@ class Forest(FlatTrees):
 
     @classmethod
     def concatenate(cls, forests: Sequence[Forest]) -> Self:
-        """Join forests with the same columns, classes and kind of vote."""
         return cls.joined(list(forests))
 
     @classmethod
     def joined(cls, forests: list[Forest]) -> Self:
-        """Join forests like `concatenate`, and empty the list, which frees forests without other references."""
+        """Join forests and empty the list, so that arrays without other references are freed as they are copied."""
         if not forests:
             raise ValueError("Forest.concatenate needs at least one forest.")
         first = forests[0]
@@ -114,7 +111,6 @@ class Forest(FlatTrees):
 
     @property
     def vote(self) -> str:
-        """Kind of vote in a file: "label", "value" or "shares"."""
         return "label" if self.label is not None else "value" if self.value is not None else "shares"
 
     @property
@@ -175,11 +171,6 @@ class Forest(FlatTrees):
     def feature_importances(
         self, weights: NDArray[np.float64] | None = None, kind: ImportanceKind = "gain"
     ) -> NDArray[np.float64]:
-        """Share of each feature in the splits, ``(p,)``, by gain, number of splits or weight of rows ("cover").
-
-        Trees count with the absolute value of their weight. The shares sum to 1, or are all 0 if the measure is 0 at
-        all splits.
-        """
         each = self._split_numbers(kind)
         # in units of a power of two, so that no sum of large numbers overflows and all bits stay
         each = np.ldexp(each, -np.frexp(each.max(initial=0.0))[1])
@@ -267,7 +258,6 @@ class Forest(FlatTrees):
         return np.concatenate([walk(trees, rows) for rows in X.blocks(columns, n_threads)])
 
     def matrix(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Convert X to C-contiguous float64 and check its width."""
         X = np.ascontiguousarray(X, dtype=np.float64)
         self._check_shape(X.shape)
         return X

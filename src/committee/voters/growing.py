@@ -1,4 +1,4 @@
-"""Conversion of trees grown on bins to forests on values."""
+"""Tree growth: limits, native growers, and the conversion of grown trees to forests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ class GrowthLimits:
 
     @classmethod
     def of(cls, learner: Any) -> GrowthLimits:
-        """Limits among a learner's parameters; defaults for parameters that the learner does not have."""
         # not by get_params, which returns only what the __init__ of a user's subclass takes
         found = {each.name: getattr(learner, each.name) for each in fields(cls) if hasattr(learner, each.name)}
         if (weights := found.get("feature_weights")) is not None:
@@ -46,7 +45,6 @@ class GrowthLimits:
         return cls(**found)
 
     def settings(self, binned: Binned, n_threads: int) -> dict[str, Any]:
-        """Table, limits and numbers of sampled columns as arguments of the native growers."""
         of_tree, of_node = features_per_tree_and_node(self.max_features_tree, self.max_features, binned.codes.shape[1])
         check_draws(self.feature_weights, of_tree, of_node)
         return {
@@ -72,12 +70,10 @@ def tree_grower(binned: Binned, criterion: Criterion, n_classes: int, limits: Gr
 def deep_tree_grower(
     binned: Binned, criterion: DeepCriterion, n_classes: int, limits: GrowthLimits, n_threads: int
 ) -> DeepGrower:
-    """Create the native grower of deep trees on a binned table; limits have no `max_leaf_nodes`."""
     return DeepGrower(criterion=criterion, n_classes=n_classes, **limits.settings(binned, n_threads))
 
 
 def check_target_criterion(criterion: DeepCriterion, target: NDArray[np.float64], max_leaf_nodes: int | None) -> None:
-    """Raise ``ValueError`` if trees of a criterion cannot be grown on targets ``(n,)`` or ``(n, q)``."""
     if criterion == "poisson":
         if (target < 0.0).any():
             row = int((target.reshape(len(target), -1) < 0.0).any(axis=1).argmax())
@@ -172,7 +168,6 @@ def majority_class(sums: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def leaf_labels(tree: GrownTree) -> NDArray[np.int32]:
-    """Majority class of each leaf, -1 at inner nodes."""
     return np.where(tree.feature < 0, majority_class(tree.sums), -1).astype(np.int32)
 
 
@@ -185,7 +180,7 @@ def leaf_labels_and_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[n
 
 
 def class_votes(tree: GrownTree, *, hard: bool) -> dict[str, Any]:
-    """Votes of one tree for `forest_from_grown`: class shares, or with `hard` the heaviest class of each leaf."""
+    """Votes of one tree as keyword arguments of `forest_from_grown`: labels if `hard`, else class shares."""
     leaf = tree.feature < 0
     if tree.n_classes > FEW_CLASSES and (sums := tree.leaf_sums()) is not None:
         offset, label, weight, total = sums
@@ -203,7 +198,6 @@ def class_votes(tree: GrownTree, *, hard: bool) -> dict[str, Any]:
 
 
 def class_shares(tree: GrownTree) -> NDArray[np.float64]:
-    """Class weights of each node as shares ``(N, K)``; uniform at nodes without weight."""
     sums = tree.sums
     total = sums.sum(axis=1, keepdims=True)
     if (total > 0.0).all():
@@ -216,7 +210,6 @@ def class_shares(tree: GrownTree) -> NDArray[np.float64]:
 def leaf_values(
     criterion: DeepCriterion, leaf: NDArray[np.int32], n_nodes: int, w: NDArray[np.float64], z: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Prediction of each leaf by its rows, ``(N, q)``: the median for "absolute_error", else the mean."""
     values = leaf_medians if criterion == "absolute_error" else leaf_means
     return values(leaf, n_nodes, w, z).reshape(n_nodes, -1)
 
@@ -245,7 +238,6 @@ def leaf_medians(
 def leaf_means(
     leaf: NDArray[np.int32], n_nodes: int, w: NDArray[np.float64], z: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Weighted mean response of each leaf's rows, ``(N,)`` or ``(N, q)``; 0 at other nodes."""
     responses = z.reshape(len(z), -1)
     first = np.zeros((n_nodes, responses.shape[1]))
     first[leaf[::-1]] = responses[::-1]

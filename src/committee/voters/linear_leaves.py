@@ -35,9 +35,9 @@ class LeafLines:
     start: NDArray[np.int64]  # (N + 1,): node i has the lines start[i]:start[i + 1]
     column: NDArray[np.int32]  # (M,): numeric column of the encoded matrix
     slope: F64  # (M, D)
-    centre: F64  # (M, D): hessian-weighted mean of the leaf's training rows, where the line adds 0
-    low: F64  # (M,): least value of the leaf's training rows; the line is constant below
-    high: F64  # (M,)
+    centre: F64  # (M, D): value at which the line adds 0
+    low: F64  # (M,): the line is constant below
+    high: F64  # (M,): and above
 
     @property
     def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], F64, F64, F64, F64]:
@@ -48,7 +48,6 @@ class LeafLines:
         return sum(array.nbytes for array in self.arrays)
 
     def scaled(self, unit: F64) -> LeafLines:
-        """Multiply each output by a unit, ``(D,)``."""
         return replace(self, slope=self.slope * unit)
 
     def take(self, nodes: NDArray[np.int64]) -> LeafLines:
@@ -62,14 +61,12 @@ class LeafLines:
         return cls(extents(sizes), *(np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS[1:]))
 
     def of_nodes(self, mask: NDArray[np.bool_]) -> LeafLines:
-        """Lines of the nodes in a mask ``(N,)``; other nodes have none."""
         sizes = np.diff(self.start)
         lines = np.repeat(mask, sizes)
         parts = (getattr(self, name)[lines] for name in ARRAYS[1:])
         return LeafLines(extents(np.where(mask, sizes, 0)), *parts)
 
     def merged(self, other: LeafLines) -> LeafLines:
-        """Lines of `self` and of `other` at each node; their values add up."""
         n = len(self.start) - 1
         node = np.concatenate([np.repeat(np.arange(n), np.diff(each.start)) for each in (self, other)])
         order = np.argsort(node, kind="stable")
@@ -77,7 +74,7 @@ class LeafLines:
         return LeafLines(extents(np.bincount(node, minlength=n)), *parts)
 
     def extremes(self) -> tuple[F64, F64]:
-        """Least and largest sum of the lines of each node, ``(N, D)``; a missing value adds 0."""
+        """Lower and upper bounds of the sum of the lines of each node, ``(N, D)``; a missing value adds 0."""
         ends = (self.slope * (self.low[:, None] - self.centre), self.slope * (self.high[:, None] - self.centre))
         least, most = (np.zeros((len(self.start) - 1, self.slope.shape[1])) for _ in range(2))
         node = np.repeat(np.arange(len(least)), np.diff(self.start))
@@ -86,7 +83,6 @@ class LeafLines:
         return least, most
 
     def check(self, feature: NDArray[np.int32], n_features: int, n_outputs: int) -> None:
-        """Check all values against the nodes' split columns (-1 at leaves) and the table's width."""
         M = checked_length("column", self.column)
         check_array("start", self.start, np.int64, (len(feature) + 1,))
         check_extents("start", self.start, M, least=0)
@@ -187,7 +183,6 @@ class LinearLeaves:
         return np.stack([self[t].tally(X, n_threads=n_threads) for t in range(len(self))], axis=1)
 
     def feature_importances(self, weights: F64 | None = None) -> F64:
-        """Share of each feature in the total split gain, ``(p,)``, without the lines."""
         return self.forest.feature_importances(np.repeat(voter_weights(weights, len(self)), self.trees_per_voter))
 
     def to_document(self, tensors: Tensors) -> Document:

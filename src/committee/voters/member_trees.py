@@ -28,7 +28,6 @@ class MemberTrees:
 
     @classmethod
     def of(cls, voters: Any, weights: F64, asked: str) -> MemberTrees:
-        """Trees of any voters; ``TypeError`` naming the caller's operation if they are not native trees."""
         if isinstance(voters, Forest):
             return cls(voters, weights)
         if isinstance(voters, Rounds):
@@ -46,7 +45,6 @@ class MemberTrees:
         raise TypeError(f"{asked} needs voters that are native trees; these are {type(voters).__name__}. {remedy}")
 
     def paths(self, X: Any, n_threads: int = 1) -> tuple[csr_array, NDArray[np.int64]]:
-        """Nodes that each row passes, ones in ``(n, N)``, and the extents of the trees, ``(T + 1,)``."""
         trees = self.forest
         parent, _ = parents(trees)
         leaf = trees.apply(X, n_threads) + trees.offset[:-1]
@@ -62,6 +60,5 @@ class MemberTrees:
         return passed, trees.offset
 
     def apply(self, X: Any, n_threads: int = 1) -> NDArray[np.int32]:
-        """Leaf of each row in each tree, ``(n, trees)``, or ``(n, rounds, scores)`` for rounds of several trees."""
         leaves = self.forest.apply(X, n_threads)
         return leaves if self.per_round == 1 else leaves.reshape(len(leaves), -1, self.per_round)

@@ -58,7 +58,7 @@ class LeafRows:
 
 @dataclass(frozen=True, eq=False)
 class TrainingRecord:
-    """Sums over training rows that explanations of model trees use."""
+    """Statistics of the training rows that explanations of model trees use."""
 
     mass: F64  # (L,): weight of the training rows in each leaf, before any emphasis
     centre: F64  # (L, q): their weighted mean design row
@@ -86,7 +86,7 @@ _RECORD = ("mass", "centre", "risk_fall")
 
 @dataclass(frozen=True, eq=False)
 class ModelForest(UnitSpread):
-    """T model trees. The linear scores of a row's leaf elect a class.
+    """Voters of model trees. The linear scores of a row's leaf elect a class.
 
     With `trees_per_voter` = K > 1 each voter consists of K consecutive trees, tree k for class k.
     """
@@ -122,7 +122,6 @@ class ModelForest(UnitSpread):
 
     @classmethod
     def concatenate(cls, parts: Sequence[ModelForest]) -> ModelForest:
-        """Join collections with the same design, link and kind of vote."""
         if len(parts) == 1:
             return parts[0]
         shift = np.cumsum([0, *(len(part.intercept) for part in parts)])
@@ -162,17 +161,13 @@ class ModelForest(UnitSpread):
         return {name: value for name, value in self.__dict__.items() if name != "trees"}
 
     def scores(self, X: F64, n_threads: int = 1) -> F64:
-        """Linear scores ``(n, T, O)``, O = 1 (positive: second class) or K."""
+        """Linear scores ``(n, voters, O)``, O = 1 (positive: second class) or K."""
         X = np.ascontiguousarray(X, dtype=np.float64)
         raw = self.trees.scores(X, np.ascontiguousarray(self.design.matrix(X)), n_threads)
         return raw.reshape(len(X), len(self), self.trees_per_voter * raw.shape[2])
 
     def probabilities(self, X: F64, n_threads: int = 1) -> F64:
-        """Class probabilities ``(n, T, K)``: Phi (or sigma) of each score, normalised over the classes.
-
-        The first largest probability belongs to the class with the largest score, also where rounding hides the
-        difference.
-        """
+        """Class probabilities ``(n, voters, K)``; the elected class has the first largest, also after rounding."""
         F = self.scores(X, n_threads)
         if F.shape[2] == 1:
             curve = ndtr if self.link == "probit" else expit
@@ -310,10 +305,7 @@ class LinearScores(ModelForest):
         n_rows: int,
         record: TrainingRecord | None = None,
     ) -> LinearScores:
-        """One linear score for all rows: a tree with a single leaf.
-
-        `intercept` is ``(O,)``, `coefficient` ``(O, q)``. `class_weight` and `n_rows` describe the training rows.
-        """
+        """Tree with a single leaf; `intercept` is ``(O,)``, `coefficient` ``(O, q)``, `class_weight` ``(K,)``."""
         leaf = np.zeros(1)
         forest = Forest(
             n_features=len(design.fill),

@@ -43,10 +43,6 @@ class DrawnVoter(Protocol):
 
 
 def prob_positive(voter: Any, X: F64) -> F64:
-    """Probability of +1 of a voter on each row, ``(n,)``, by ``prob_positive`` or ``predict_proba``.
-
-    Raise ``ValueError`` for probabilities outside [0, 1] or of the wrong shape. q is 0 if 1 is not among ``classes_``.
-    """
     kind = type(voter).__name__
     if isinstance(voter, ProbabilisticVoter):
         q: F64 = np.array(voter.prob_positive(X), dtype=np.float64)
@@ -68,10 +64,6 @@ def prob_positive(voter: Any, X: F64) -> F64:
 
 
 def draw_answers(voter: Any, X: F64, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw one answer of a voter on each row, ``(n,)``: True for +1.
-
-    Oracles draw it by ``draw``. For other voters it is True with probability `prob_positive`.
-    """
     if not isinstance(voter, DrawnVoter):
         return np.asarray(rng.random(len(X)) < prob_positive(voter, X))
     answers: NDArray[Any] = np.asarray(voter.draw(X, rng))
@@ -86,10 +78,6 @@ def draw_answers(voter: Any, X: F64, rng: np.random.Generator) -> NDArray[np.boo
 
 def estimate_probability(count: NDArray[Any], n_draws: int, estimate: Estimate) -> F64:
     """Estimate q from `n_draws` answers of which `count` were +1.
-
-    With c = `count` and R = `n_draws`, ML: c / R. MAP with a uniform prior: (1 + c) / (R + 2), never 0 or 1. The
-    normaliser Z computed from it decreases to its limit in R if R edge^2 >= 1/16 (E. Grossmann, A theory of
-    probabilistic boosting, decision trees and matryoshki, section 2).
 
     Equation: draw-estimates (docs/theory.md).
     """

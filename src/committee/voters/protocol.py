@@ -16,8 +16,8 @@ VoterIndex: TypeAlias = int | slice | NDArray[np.integer] | NDArray[np.bool_] | 
 class Voters(Protocol):
     """T voters with the same input columns and classes.
 
-    ``X`` is the encoded matrix: C-contiguous float64 ``(n, p)``, categories as codes, NaN for missing values; sparse
-    only for collections with ``takes_sparse``. For regression, each output counts as a class.
+    ``X`` is as `WeightedVotes.encode` returns it: for trees C-contiguous float64 ``(n, p)``, categories as codes, NaN
+    for missing values; sparse only for collections with ``takes_sparse``. For regression, outputs count as classes.
     """
 
     @property
@@ -45,7 +45,10 @@ class Voters(Protocol):
 
     @property
     def spread(self) -> NDArray[np.float64]:
-        """Largest lead that one vote of each voter can give a class over another, ``(T,)``; 1 for label voters."""
+        """Bound on the lead that a vote gives a class over another, ``(T,)``; 1 for label voters.
+
+        Of regressors, a bound for the training rows alone.
+        """
 
     def __len__(self) -> int: ...
 
@@ -59,8 +62,6 @@ class Voters(Protocol):
 
 
 class UnitSpread:
-    """Base of voters whose `spread` is 1."""
-
     @property
     def spread(self) -> NDArray[np.float64]:
         return np.ones(len(cast("Voters", self)))
@@ -71,12 +72,10 @@ def voter_numbers(index: VoterIndex, n_voters: int) -> NDArray[np.intp]:
 
 
 def tree_numbers(index: VoterIndex, n_voters: int, per_voter: int) -> NDArray[np.intp]:
-    """Numbers of the trees of selected voters, of which each has the next `per_voter` trees."""
     return (voter_numbers(index, n_voters)[:, None] * per_voter + np.arange(per_voter)).ravel()
 
 
 def voter_weights(weights: Any, n_voters: int) -> NDArray[np.float64]:
-    """Weights ``(T,)`` as contiguous float64, ones for None; ``ValueError`` for any other shape."""
     checked = np.ones(n_voters) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
     if checked.shape != (n_voters,):
         raise ValueError(f"weights has shape {checked.shape}; {n_voters} voters need ({n_voters},).")
@@ -84,5 +83,4 @@ def voter_weights(weights: Any, n_voters: int) -> NDArray[np.float64]:
 
 
 def class_indicators(labels: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
-    """Votes for classes as numbers: 1 in the column of the named class, 0 elsewhere and for abstentions."""
     return np.asarray(labels[..., None] == np.arange(n_classes), dtype=np.float64)

@@ -99,7 +99,6 @@ class MergedLeaves:
 
     @classmethod
     def of(cls, forest: Forest, says: Sequence[NDArray[Any]]) -> MergedLeaves:
-        """Merge sibling leaves that are equal in all arrays ``(N,)`` or ``(N, D)``."""
         roots = forest.offset[:-1]
         left = np.repeat(roots, forest.n_nodes) + forest.left
         split = forest.feature >= 0

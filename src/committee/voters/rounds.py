@@ -21,11 +21,7 @@ from committee.voters.shared_forest import read_forest
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """T rounds of K trees. Tree ``t K + k`` belongs to round t and adds to score k.
-
-    Leaves hold one number (``n_classes`` of the forest is 1), so that a round takes 1/K of the memory of leaves with K
-    numbers.
-    """
+    """T rounds of K trees. Tree ``t K + k`` belongs to round t, adds to score k, and has one number in each leaf."""
 
     kind: ClassVar[VoteKind] = "score"
     takes_sparse: ClassVar[bool] = True
@@ -80,7 +76,6 @@ class Rounds:
         return each.reshape(len(each), len(self), self.n_outputs)
 
     def feature_importances(self, weights: F64 | None = None) -> F64:
-        """Share of each feature in the total split gain, ``(p,)``."""
         return self.forest.feature_importances(np.repeat(voter_weights(weights, len(self)), self.n_outputs))
 
     def check(self) -> None:

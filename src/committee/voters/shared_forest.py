@@ -118,10 +118,7 @@ class SharedTrees:
         return len(votes)
 
     def sizes(self, max_nodes: int) -> tuple[NDArray[np.int64], int]:
-        """Number of nodes of the subtree at each place, ``(M + L,)``, and the largest depth.
-
-        Raise ``ValueError`` beyond `max_nodes` nodes or `MAX_LEVELS` levels.
-        """
+        """Number of nodes of the subtree at each place, ``(M + L,)``, and the largest depth."""
         M, L = len(self.split), self.n_leaves
         size, level = [0] * M + [1] * L, [0] * (M + L)
         for node, (left, right) in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
@@ -254,7 +251,6 @@ class SharedForest(Forest):
 
     @classmethod
     def of(cls, forest: Forest) -> Self:
-        """Return a forest of the same votes, without splits decided by their ancestors or with equal children."""
         graph = SharedTrees.of(forest)
         return cls(graph.n_features, graph.n_classes, **graph.node_arrays(len(forest.feature)))
 
@@ -342,7 +338,6 @@ class SharedForest(Forest):
 
 
 def read_forest(document: Document, tensors: Tensors, vote: str, of: str) -> Forest:
-    """Forest of either kind with a "label" or a "value" in leaves; ``ValueError`` for other trees `of` the voters."""
     kinds: dict[str, type[Forest]] = {"forest": Forest, "shared_forest": SharedForest}
     kind = kinds.get(field(document, "kind", str))
     if kind is None or field(document, "vote", str) != vote:

@@ -58,7 +58,6 @@ class Stumps:
             yield np.append(np.where(is_left, -1, 1), self.missing[t]).astype(np.int8)
 
     def votes(self, codes: Codes, bins: Bins) -> NDArray[np.int8]:
-        """Votes on binned rows, ``(n, T)``."""
         H = np.empty((len(codes), len(self)), dtype=np.int8, order="F")
         for t, (f, by_bin) in enumerate(zip(self.feature.tolist(), self.bin_votes(bins), strict=True)):
             H[:, t] = by_bin[column_codes(codes, f)]
@@ -182,7 +181,6 @@ class StumpDictionary:
 
     @cached_property
     def mean(self) -> F64:
-        """Weighted mean vote of each stump, ``(N,)``."""
         return self.correlations(self.cell_weight) / self.total
 
     @cached_property
@@ -252,7 +250,6 @@ class StumpDictionary:
         return np.array(value), found
 
     def max_correlation(self, sums: F64) -> float:
-        """Largest |sum_i v_i h(x_i)| of any stump, or 0."""
         listed = np.abs(self.correlations(sums)).max(initial=0.0)
         return float(max(listed, self.best_subset(sums)[0].max(initial=0.0)))
 
@@ -275,7 +272,6 @@ class StumpDictionary:
         return Stumps(stumps.feature[chosen], stumps.bin[chosen], stumps.missing[chosen])
 
     def votes(self, codes: Codes, index: Index) -> NDArray[np.int8]:
-        """Votes of selected stumps on binned rows, ``(n, len(index))``."""
         return self.take(index).votes(codes, self.bins)
 
     def weighted_forest(self, alpha: F64, *, labels: bool) -> tuple[Forest, F64]:

@@ -20,7 +20,6 @@ GAINS = "gain_value"
 
 
 def to_smallest_unsigned(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Convert integers in [0, 2^32) to the smallest unsigned type that holds all of them."""
     largest = int(numbers.max(initial=0))
     return numbers.astype(next(kind for kind in UNSIGNED if largest <= np.iinfo(kind).max))
 
@@ -45,12 +44,10 @@ def record_arrays(forest: Forest) -> dict[str, NDArray[Any]]:
 
 
 def has_record(forest: Forest) -> bool:
-    """True if any node has a gain, a weight or a count."""
     return any(bool(getattr(forest, name).any()) for name in RECORD)
 
 
 def read_record(arrays: dict[str, Any], left: NDArray[np.int32], offset: NDArray[np.int64]) -> dict[str, Any]:
-    """Restore the training record of all nodes from `record_arrays`; `Forest.check` checks its values."""
     inner = np.flatnonzero(left >= 0)
     gain = np.zeros(len(left))
     gain[inner] = _read_gains(arrays, len(inner))

@@ -118,7 +118,7 @@ class VoteGraph:
         return np.concatenate([self._whole.reach(self._source(X[rows]), n_threads) for rows in self._blocks(X)])
 
     def cost(self, X: F64, n_threads: int = 1) -> F64:
-        """Number of voters on the path of each row, ``(n,)``: expected if `walk` is "expected", else on its path."""
+        """Number of voters that a row meets over all scores, ``(n,)``; the expectation if `walk` is "expected"."""
         return np.concatenate([self._walk(self._whole, X[rows], n_threads)[1] for rows in self._blocks(X)])
 
     def positive_paths(self, X: F64, n_paths: int, n_threads: int = 1) -> NDArray[np.int64]:

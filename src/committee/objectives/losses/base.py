@@ -228,7 +228,7 @@ def write_gradients(
     Parameters
     ----------
     loss : Loss
-        Any loss; those with a kernel allocate nothing here.
+        Any loss.
     y : array (n,) or (D, n)
         Targets; float64, or uint16 for classes. ``(D, n)``: a target for each score.
     F : float64 array (n,) or (D, n)

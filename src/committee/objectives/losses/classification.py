@@ -58,8 +58,7 @@ class Logistic(NativeLoss, _ClassLoss):
     L = ln sum_k exp(F_k) - F_y, the softmax cross-entropy.
 
     The hessian of the latter is the diagonal p_k (1 - p_k) of the second derivatives. LogitBoost (J. Friedman, T.
-    Hastie, R. Tibshirani 2000, Annals of Statistics 28) and LightGBM multiply it by K / (K - 1); here the learning rate
-    makes up for the factor.
+    Hastie, R. Tibshirani 2000, Annals of Statistics 28) and LightGBM multiply it by K / (K - 1).
 
     Examples
     --------
@@ -198,6 +197,5 @@ class SquaredHinge(MarginLoss):
 
 
 def signs(y: Targets, F: Numbers) -> Numbers:
-    """Return +1 for the score of the row's class and -1 for the others, in the shape of `F`."""
     chosen = y == 1 if F.ndim == 1 else y == np.arange(len(F))[:, None]
     return np.where(chosen, 1.0, -1.0)

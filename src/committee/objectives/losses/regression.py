@@ -358,9 +358,8 @@ LOST = 1e-6
 
 
 def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
-    """Return the zero of sum_i w_i clip(c - y_i, -delta, delta), exactly; the middle of an interval of zeros.
+    """Return the zero of sum_i w_i clip(c - y_i, -delta, delta), or the middle of an interval of zeros.
 
-    The sum is piecewise linear with ends at y_i +- delta and never decreases, so one pass over the ends finds the zero.
     Weights ``(n,)`` are >= 0 and not all zero.
     """
     counted = w > 0.0

@@ -1,7 +1,4 @@
-"""Objectives that raise margins by linear programs: minimum margin, soft margin, weighted sums, margin range.
-
-S is a `MarginMatrix`, whose rows are the lines: for each row of the table one line per rival class.
-"""
+"""Objectives that raise margins by linear programs: minimum margin, soft margin, weighted sums, margin range."""
 
 from __future__ import annotations
 
@@ -90,14 +87,14 @@ NO_ROOM = 1e-9  # gains below this count as none
 class MarginMaximum(Objective):
     """Maximise a weighted sum of the margins, of which none may decrease.
 
-    With the ensemble's own margins m_i, row weights r and the `MarginMatrix` S,
+    With the ensemble's own margins m_i, the `MarginMatrix` S, and r_i the `emphasis` of a row times its weight,
 
         max  sum_i r_i min_l (S w)_il   s.t.  (S w)_il >= m_i - slack,  sum w = 1,  w >= 0,
 
     which is Algorithm 3 (MM) of W. Martinez, J. B. Gray, On the current state of research in explaining ensemble
     performance using margins. With more than two classes a row's margin is its least line l. The value is divided by
-    sum r. With many more rows than voters the ensemble's own weights are often the only feasible ones; then they are
-    kept, with a ConvergenceWarning.
+    sum r. If no weights gain more than 1e-9, as often with many more rows than voters, the ensemble's own are kept,
+    with a ConvergenceWarning.
     """
 
     slack: float = 0.0  # allowed decrease of each margin
@@ -146,7 +143,7 @@ class MarginMaximum(Objective):
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(MarginMaximum):
-    """Uniform weighting scheme (UWS) of `MarginMaximum`: r_i = 1.
+    """Uniform weighting scheme (UWS) of `MarginMaximum`: the emphasis is 1.
 
     Equation: margin-maximum-uws (docs/theory.md).
     """
@@ -159,9 +156,9 @@ class Uniform(MarginMaximum):
 
 @dataclass(frozen=True, kw_only=True)
 class Rank(MarginMaximum):
-    """Exponential weighting scheme (EWS) of `MarginMaximum`: r_i = ((n + 1 - rank m_i) / n)^k, 1 for the lowest margin.
+    """Exponential weighting scheme (EWS) of `MarginMaximum`: the emphasis is ((n + 1 - rank m_i) / n)^k.
 
-    Rows of equal margins have the rank of the first of them.
+    The lowest margin has rank 1. Rows of equal margins have the rank of the first of them.
 
     Equation: margin-maximum-ews (docs/theory.md).
     """
@@ -181,7 +178,7 @@ class Rank(MarginMaximum):
 
 @dataclass(frozen=True, kw_only=True)
 class Percentile(MarginMaximum):
-    """Percentile weighting scheme (PWS) of `MarginMaximum`: r_i = 1 for the ceil(n xi) lowest margins and ties, else 0.
+    """Percentile weighting scheme (PWS) of `MarginMaximum`: the emphasis is 1 up to the quantile of order xi, else 0.
 
     Equation: margin-maximum-pws (docs/theory.md).
     """

@@ -19,15 +19,11 @@ MANY_ROWS = 2000
 LITTLE = 1e-10
 """Edge of a voter that counts as none."""
 SMALL_EDGE = 1e-3
-"""`balanced` brings edges above minus this to zero; lower ones stay below."""
+"""`balanced` moves edges above minus this to zero."""
 
 
 class ManyRows:
-    """The program of `SoftMarginLP`, solved from an interior point and by the rows near the threshold.
-
-    The simplex method makes thousands of steps, each in proportion to the rows. An interior point takes some 20 steps,
-    and a few hundred rows decide the rest. `weights` are positive.
-    """
+    """The program of `SoftMarginLP`, solved from an interior point; `weights` are positive."""
 
     def __init__(self, weights: F64, nu: float) -> None:
         self.nu = nu
@@ -92,7 +88,7 @@ def opposite_voters(S: NDArray[Any]) -> tuple[int, int] | None:
 
 
 def balanced(lines: MarginMatrix, cap: F64, u: F64) -> F64:
-    """Return row weights near `u` for which voters with an edge near zero or above it have the edge zero.
+    """Move row weights `u` so that voters with an edge near zero or above it get the edge zero, by least squares.
 
     Without such weights within their caps `u` itself is returned.
     """

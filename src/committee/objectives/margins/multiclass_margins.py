@@ -1,4 +1,4 @@
-"""Maximise margins of more than two classes: a row's margin is its least line, and lines are added as needed."""
+"""Programs of soft margins and of sums of margins, to which rows, lines and voters are added as needed."""
 
 from __future__ import annotations
 
@@ -124,10 +124,8 @@ def soft_margin_of_rows(
 
         max  rho - sum_i c_i xi_i   s.t.  (S w)_il >= rho - xi_i,  sum w = 1,  w, xi >= 0,
 
-    whose dual is `MulticlassDual` with sum_l u_il <= c_i and sum u = 1. The program starts with the voters of the
-    weights `near` (T,), by default those of an interior point, and the rows whose margins there are near rho. Each
-    round adds voters whose edge exceeds beta, rows on the other side of rho than assumed, and lines that are lower than
-    the held ones of their rows. ``z`` of the solution is rho. Returned with the dual solution u of all lines, ``(r,)``.
+    whose dual is `MulticlassDual` with sum_l u_il <= c_i and sum u = 1. The program starts at weights `near` (T,).
+    ``z`` of the solution is rho. Returned with the dual solution u of all lines, ``(r,)``.
     """
     cap = lines.row_weight / nu
     active = _ActiveRows(lines, cap, _weights_near_the_best(lines, cap) if near is None else near)
@@ -311,7 +309,6 @@ class MulticlassDual:
         )
 
     def of_rows(self, u: F64) -> F64:
-        """Return the sum of u over the lines of each row."""
         sums = np.bincount(self._row, u, minlength=len(self.least))
         return sums.astype(np.float64, copy=False)
 

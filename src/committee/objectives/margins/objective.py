@@ -15,7 +15,7 @@ from committee.objectives.programs.margin_matrix import MarginMatrix
 
 @dataclass(frozen=True, eq=False)
 class Reweighting:
-    """Optimal weights of an objective, with the record of their computation."""
+    """Weights that an objective leads to, with the record of their computation."""
 
     weights: F64  # (T,) They sum to one; negative only in the free form of `Variance`
     value: float  # the objective at `weights`

@@ -25,7 +25,7 @@ class Tandem(Objective):
         4 sup{p : kl(e(w), p) <= (2 KL(w || 1/T) + ln(2 sqrt n / delta)) / n},    e(w) = sum_{t,u} w_t w_u E^[l_t l_u],
 
     with l the losses of two voters on a row that neither was trained on and n the number of such rows, or its harmonic
-    mean over pairs (`committee.bounds.tandem`). All voters keep some weight, as the slope of KL is infinite at 0.
+    mean over pairs (`committee.bounds.tandem`).
     """
 
     name: ClassVar[str] = "tandem"
@@ -62,12 +62,10 @@ def tandem_bound(pairs: PairLosses, rho: F64, ln_prior: float, delta: float) -> 
 
 
 def tandem_loss(pairs: PairLosses, rho: F64) -> float:
-    """Return e = sum_{t,u} rho_t rho_u E^[l_t l_u], normalised over the pairs with a row."""
     return mean_over(np.outer(rho, rho), pairs.rows, pairs.tandem)
 
 
 def tandem_complexity(pairs: PairLosses, rho: F64, ln_prior: float, delta: float) -> PacBayesKl:
-    """Return the PAC-Bayes-kl bound on the distance of e from its expectation."""
     return PacBayesKl.of(np.outer(rho, rho), pairs.rows, 2.0 * ln_prior, delta)
 
 
@@ -152,7 +150,6 @@ class PairLosses:
 
     @classmethod
     def of(cls, least: NDArray[np.int8] | F64, counted: Mask | None) -> PairLosses:
-        """Compute the mean losses from least signed votes ``(n, T)`` over a mask ``(n, T)``, or over all rows."""
         T = least.shape[1]
         both, own, rows = np.zeros((T, T)), np.zeros((T, T)), np.zeros((T, T))
         for loss, counts in loss_blocks(least, counted):
@@ -169,14 +166,12 @@ class PairLosses:
 
     @classmethod
     def of_lines(cls, lines: MarginMatrix) -> PairLosses:
-        """Compute unweighted means from each voter's least vote among the lines of a row, where it counts."""
         S = lines.matrix
         least = S if lines.lines_of_row == 1 else S.reshape(lines.n_rows, -1, lines.n_voters).min(axis=1)
         return cls.of(least, lines.unseen)
 
 
 def loss_blocks(least: NDArray[np.int8] | F64, counted: Mask | None) -> Iterator[tuple[F64, F64 | None]]:
-    """Yield blocks of masked losses (0 outside the mask), each with its 0/1 mask or `None` for a full mask."""
     step = max(1, _BLOCK // least.shape[1])
     for at in range(0, len(least), step):
         loss: F64 = 0.5 * (1.0 - least[at : at + step].astype(np.float64))

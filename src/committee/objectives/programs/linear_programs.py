@@ -38,7 +38,6 @@ def _solver(use: str, **options: Any) -> Any:
 
 
 def simplex_solver(lower: F64, upper: F64, cost: F64) -> Any:
-    """Return a HiGHS program with variables of these limits and costs to minimise, without rows."""
     n, none = len(cost), np.empty(0, dtype=np.int32)
     highs = _solver("a linear program", solver="simplex", simplex_iteration_limit=MOST_STEPS)
     highs.HandleUserInterrupt = True  # each iteration calls Python, which handles signals; the cost is not measurable
@@ -97,7 +96,6 @@ def run_interruptibly(highs: Any, *events: Any) -> None:
 
 
 def clip_to_simplex(weights: ArrayLike) -> F64:
-    """Return a solver's weights without rounding errors: not negative, sum to one."""
     weights = np.asarray(weights, dtype=np.float64)
     weights = np.where(weights > ROUNDING, weights, 0.0)
     total = float(weights.sum())
@@ -121,13 +119,12 @@ class Constraints:
     level: int = 0  # coefficient of z
 
     def missing(self, lines: F64, z: float) -> F64:
-        """Return the violation of each line's bound, negative where it holds."""
         return self.sign * (self.bound - lines) - self.level * z
 
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """Solution of `constraint_generation`; status and counts are as in `Reweighting`.
+    """Solution of a linear program of margins; status and counts are as in `Reweighting`.
 
     ``bound``, from the dual solution, is an upper bound on the optimum. ``missed`` is the largest violation of a line.
     """

@@ -98,7 +98,6 @@ class MarginMatrix:
         return self.of_rows(self.row_weight) / self.lines_of_row
 
     def of_rows(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Repeat a number of every row for each of its lines."""
         return np.repeat(numbers, self.lines_of_row)
 
     def taken(self, lines: NDArray[np.intp]) -> F64:
@@ -162,7 +161,7 @@ class MarginMatrix:
         return (total + total.T) / 2.0
 
     def judged(self, weights: F64) -> tuple[F64, F64]:
-        """Return the margins and weights of the rows on which a counting voter has positive weight.
+        """Return the margins and weights of the rows on which a counting voter has weight, or else of all rows.
 
         Margins are normalised by the weight of the voters that count.
         """

@@ -44,7 +44,7 @@ class Penalty(ABC):
     @classmethod
     def theory_strength(cls, complexity: float, n_voters: int) -> float:
         """Return the paper's strength for T voters of this complexity, see `theory_alpha`."""
-        raise ValueError("The risk bound gives no strength for this penalty; choose 'l1', 'l2' or 'linf'.")
+        raise ValueError("The risk bound gives no strength for this penalty; choose 'l1' or 'l2'.")
 
     # --- one weight --------------------------------------------------------------------------------------------
 
@@ -152,7 +152,6 @@ TIE = 1e-10  # relative difference of decreases that counts as a tie; ties go to
 
 
 def first_largest(decreases: F64) -> int:
-    """Return the first index of the largest decrease, within rounding; -1 without any."""
     if not len(decreases):
         return -1
     return int(np.argmax(decreases >= decreases.max() * (1.0 - TIE)))
@@ -188,7 +187,7 @@ def greedy_rounds(
 
 
 def cyclic_sweeps(penalty: Penalty, gram: F64, c: F64, alpha: F64, tol: float, most_sweeps: int) -> float:
-    """Sweep over all weights, in place, until 0 is within `tol` of every subdifferential; return the distance."""
+    """Sweep over all weights in place, until 0 is within `tol` of every subdifferential or `most_sweeps` are done."""
     if penalty.kernel is not None:
         return _core.cyclic_sweeps(gram, c, alpha, penalty.kernel, penalty.strength, tol, most_sweeps)[1]
     eta = np.diag(gram)

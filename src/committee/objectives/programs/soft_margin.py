@@ -108,9 +108,9 @@ class SoftMarginLP:
         self._n_voters += S.shape[1]
 
     def solve(self) -> SoftMarginSolution:
-        """Solve the program from the last basis.
+        """Solve the program; value and bound are computed from the weights and row weights.
 
-        Value and bound are computed from the weights and row weights. Warns (ConvergenceWarning) at a limit.
+        Warns (ConvergenceWarning) at a limit.
         """
         if not self._n_voters:
             raise ValueError("The program has no voters; add some by add_voters before solve.")

@@ -97,8 +97,6 @@ class LinkedTrees:
 
 
 class NodeLists:
-    """Nodes of growing trees as lists."""
-
     def __init__(self) -> None:
         self.root: list[int] = []
         self.feature: list[int] = []
@@ -183,7 +181,6 @@ class BoostedModel:
 
 
 def check_objective(setting: str, name: str, classes: Iterable[str], numbers: Iterable[str]) -> None:
-    """Raise ``ValueError`` for an objective that is in neither list; `numbers` are regression objectives."""
     if name not in (*classes, *numbers):
         raise ValueError(
             f"estimator has {setting}={name!r}, which is not supported; train with one of {', '.join(classes)}"

@@ -68,8 +68,7 @@ def parts_of(estimator: Any) -> CommitteeParts | None:
     """Committee parts of a fitted classifier of another library, or None if there is no adapter for its kind.
 
     Scores are sums with the ensemble's weights in its order, and mean shares are compared after the division, so that
-    ties are decided as in the original. In scikit-learn's AdaBoost, scores have -1/(K-1) where a tally has 0, and
-    rounding may break ties of this tally. Scores of boosters are float64 sums, while XGBoost adds in float32.
+    ties are decided as in the original; except in scikit-learn's AdaBoost and in XGBoost, which round other sums.
     """
     if is_booster(estimator):
         return parts_of_model(*BOOSTERS[str(_package(estimator))](estimator))
@@ -104,7 +103,6 @@ def parts_of(estimator: Any) -> CommitteeParts | None:
 
 
 def regression_parts_of(estimator: Any) -> RegressionParts:
-    """Committee parts of a fitted regressor of another library; see `RegressionCommittee.from_estimator`."""
     if is_booster(estimator):
         return regression_parts_of_model(REGRESSORS[str(_package(estimator))](estimator)[0])
     if isinstance(estimator, AdaBoostRegressor):
@@ -217,7 +215,6 @@ REGRESSORS: dict[str, Callable[[Any], Read]] = {
 
 
 def is_booster(estimator: Any) -> bool:
-    """True if an object, or one of its base classes, belongs to one of the packages in `BOOSTERS`."""
     return not isinstance(estimator, type) and _package(estimator) is not None
 
 
@@ -242,7 +239,7 @@ def _kind(estimator: Any, learner: str) -> str:
 
 
 def _forest(estimator: RandomForestClassifier | ExtraTreesClassifier) -> Members:
-    """Mean of the trees' class shares. The weights are 1, not 1/T: sums of unrounded shares."""
+    # weights of 1, not 1/T: sums of unrounded shares
     trees = estimator.estimators_
     return Members(trees, np.arange(len(estimator.classes_)), np.ones(len(trees)), Share(), soft=True)
 

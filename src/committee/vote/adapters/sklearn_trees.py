@@ -39,7 +39,6 @@ def are_trees(members: Sequence[Any]) -> bool:
 
 
 def are_regression_trees(members: Sequence[Any]) -> bool:
-    """True if all members are scikit-learn's own regression trees with one output."""
     return all(type(each) in (DecisionTreeRegressor, ExtraTreeRegressor) and each.n_outputs_ == 1 for each in members)
 
 

@@ -1,4 +1,4 @@
-"""Contributions of features to probabilities: their shares of the scores, propagated through the link."""
+"""Contributions of features to scores of model trees, and to probabilities by propagation through the link."""
 
 from __future__ import annotations
 

@@ -10,8 +10,6 @@ in which every term, with its node's weight, is a number of nats, none of them n
 better than the best constant. A split's term belongs to the feature it splits on. A leaf's term is divided as the
 variance of its linear score F = a + sum_c b_c d_c is: column c accounts for b_c Cov(d_c, F), and these add up to
 Var(F). A feature whose sum comes out below zero, which only cancels others, counts as zero.
-
-The fit computes all that these terms need but the covariances, which take one pass over the rows of the leaves.
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ from committee.voters.model_forest import LeafRows, ModelForest
 
 
 def is_faster_by_covariance(n_scores: int, n_columns: int) -> bool:
-    """Return True if there are so many scores that Cov(d_c, F) is computed faster from covariances of the columns."""
     return n_scores > max(32, n_columns)
 
 

@@ -68,7 +68,7 @@ def tree_expectations(votes: Any, column: int, values: F64) -> F64:
 
 
 def split_thresholds(votes: Any, column: int) -> F64:
-    """Sorted thresholds of all splits on a column, with repetitions; empty for voters that are not trees."""
+    """Sorted finite thresholds of all splits on a column, with repetitions; empty for voters that are not trees."""
     voters = votes.voters
     if isinstance(voters, MemberCommittees):
         return np.sort(np.concatenate([split_thresholds(one, column) for one in voters.members]))

@@ -59,7 +59,6 @@ class ScoreTrees:
 
     @classmethod
     def of(cls, committee: Committee | RegressionCommittee, target: str) -> ScoreTrees:
-        """Trees of a committee; ``TypeError`` naming the export `target` if voters are not constant-leaf trees."""
         voters, weights = committee.voters, committee.weights
         score, always = None, False
         if isinstance(voters, Rounds):
@@ -147,10 +146,7 @@ class FoldedTrees:
 
 
 def fold_link(committee: Committee | RegressionCommittee, target: str, alternative: str) -> FoldedTrees:
-    """Multiply the constants of a committee's link into its trees.
-
-    Raise ``TypeError`` naming the target and the alternative for other voters or links, ``ValueError`` for one class.
-    """
+    """Reduce a committee to trees with a `Plain` link. `alternative` is a remedy in errors."""
     trees = ScoreTrees.of(committee, target)
     if isinstance(committee, RegressionCommittee):
         return _of_numbers(committee, trees, target, alternative)

@@ -63,10 +63,10 @@ def regressor(trees: ScoreTrees, value: F64, table: TableSchema | None) -> Any:
 
 
 def voting_forest(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None, *, near_ties: bool) -> Any:
-    """Forest that elects the class of the largest score.
+    """Forest, or decision tree for a single tree, that elects the class of the largest score.
 
-    Weighted votes are scaled by a power of two, so that sums and ties stay the same. A last tree of one leaf adds the
-    same to all classes, so that probabilities sum to 1. Other scores become `centred_shares`.
+    Weighted votes are scaled by a power of two, so that sums and ties stay the same. Where the mean would not sum to
+    1, a last tree of one leaf adds the same to all classes. Other scores become `centred_shares`.
     """
     votes = trees.by_leaf()
     weight = None if near_ties else _weight_of_each(votes)

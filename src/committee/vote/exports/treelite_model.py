@@ -57,7 +57,7 @@ def to_treelite(estimator: Any, *, output: Output = "predictions") -> Model:
     NotFittedError
         If `estimator` is not fitted.
     TypeError
-        If treelite has no such trees or link.
+        If `estimator` is not supported, or treelite has no such trees or link.
     ValueError
         If `output` is unknown, or there is one class only.
 

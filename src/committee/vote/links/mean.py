@@ -49,7 +49,7 @@ class Identity(MeanLink):
 
 @dataclass(frozen=True)
 class Log(MeanLink):
-    """mean = exp(F), for positive targets. Scores are clipped to +-700, so that means are positive and finite."""
+    """mean = exp(F). Scores are clipped to +-700, so that means are positive and finite."""
 
     name: ClassVar[str] = "log"
 

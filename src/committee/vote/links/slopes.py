@@ -20,7 +20,7 @@ _BLOCK = 1 << 20
 
 
 def slopes(link: Link, F: F64, total: float) -> F64:
-    """Derivatives dp_k / dF_d of a link's probabilities, ``(n, K, D)``, for any link except `Share`."""
+    """Derivatives dp_k / dF_d of a link's probabilities, ``(n, K, D)``, for the links of `LINKS` except `Share`."""
     p, K = link.probability(F, total), F.shape[1]
     if K == 1:
         upper = _slope_of_two(link, F[:, 0], p, total)
@@ -69,8 +69,8 @@ def _factor(link: Link, total: float) -> float:
 def mean_slopes(link: Link, base: F64, step: F64, total: float) -> F64:
     """Mean derivatives between two scores, int_0^1 dp/dF (base + t step) dt, ``(n, K, D)``.
 
-    Gauss-Legendre quadrature with 16 points. Intervals are halved until the derivatives times the step match the change
-    of the probabilities to 1e-13 or to rounding. The rest is distributed in proportion to the steps, so that for each
+    Gauss-Legendre quadrature with 16 points. Intervals are halved, at most 40 times, until the derivatives times the
+    step match the change of the probabilities. The rest is distributed in proportion to the steps, so that for each
     class sum_d slope_kd step_d = p_k(base + step) - p_k(base).
     """
     n, D = base.shape
