@@ -31,8 +31,6 @@ _LEAST_DECREASE = 1e-6  # least share by which a useful voter's loss is below th
 
 @dataclass(eq=False)
 class Leaf:
-    """An end of the graph, where a voter may be trained."""
-
     edges: list[tuple[int, int]]  # nodes and answers that lead here; none for the root
     weights: RowWeights  # (n,): D_i E[exp(-H y_i); x_i comes here]
     mass: float
@@ -44,8 +42,6 @@ class Leaf:
 
 @dataclass
 class Branching:
-    """A voter trained at a leaf, and the split of the leaf's weight."""
-
     trained: Trained
     W: F64  # (2, 2): W^{ab}, answer a by class b, + first; shares of the leaf's mass
     alpha: F64  # (2,): alpha_+ and alpha_-
@@ -58,7 +54,6 @@ class Branching:
 
     @property
     def edge(self) -> float:
-        """1/2 minus the expected error under the leaf's weights."""
         return float(self.W[PLUS, PLUS] + self.W[MINUS, MINUS]) - 0.5
 
     @property
@@ -69,7 +64,7 @@ class Branching:
 
 @dataclass
 class Growth:
-    """One graph: nodes in the order in which their voters were trained."""
+    """The graph of one score, with nodes in the order in which they joined it."""
 
     learner: WeakLearner
     positive: NDArray[np.uint8]  # (n,): 1 for rows of class +
@@ -88,7 +83,6 @@ class Growth:
     normalisers: list[float] = field(default_factory=list)  # Z_+ + Z_- of each voter
     edges: list[float] = field(default_factory=list)
     entropies: list[float] = field(default_factory=list)
-    """`relative_entropy` of the weights that each voter was trained with."""
     shares: list[float] = field(default_factory=list)  # expected share of the training rows that come to each voter
     collected: list[list[int]] = field(default_factory=list)
     """The nodes inside each collected sub-tree, in the order of collection."""
@@ -199,7 +193,6 @@ class Growth:
         return relative_entropy(leaf.weights, self.weights)
 
     def training_error(self) -> float:
-        """Return the weighted error of the present E[H] on the training rows; a tie is the class -."""
         assert self.expected is not None
         return float(self.weights @ ((self.expected > 0.0) != (self.positive == 1)))
 

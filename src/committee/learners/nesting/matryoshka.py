@@ -157,10 +157,6 @@ class MatryoshkaClassifier(NestedClassifier):
 class Collector:
     """Collector of a sub-tree into one node: the leaves that vote + become its + edge, the others its - edge.
 
-    A leaf votes H_l, half the log-odds of the weight that leaves through it, out of that which entered. With
-    "confidence" each leaf keeps its votes, so that the node's Z_+ + Z_- is the bound C of the sub-tree; with "sign" the
-    node gets an alpha of its own in their place, after which only sqrt(C (2 - C)) is sure.
-
     Equation: collected-leaves (docs/theory.md).
     """
 
@@ -223,10 +219,7 @@ class Collector:
 
 
 def nested(growth: Growth, collector: Collector, leaf: Leaf, sizes: Sequence[int]) -> Growing:
-    """Grow a tree of ``sizes[-1]`` nodes at a leaf, each a tree of ``sizes[-2]`` nodes, and so on inwards.
-
-    The tree always grows at its leaf of most mass. Its leaves are returned; `leaf` alone without a useful voter.
-    """
+    """Grow a tree of ``sizes[-1]`` nodes at a leaf, each a tree of ``sizes[-2]`` nodes, and so on inwards."""
     leaves, closed = [leaf], list[Leaf]()
     for _ in range(sizes[-1]):
         while leaves:
@@ -271,10 +264,8 @@ class Site:
 class GreedyNest:
     """The greedy matryoshka: grow at the leaf of most mass, and collect where that lowers the bound faster.
 
-    After each new voter every sub-tree that holds it is tested, the outermost first. Of a sub-tree with T voters and
-    bound C the simple rate is (C(T + 1) - C(T - 1)) / 2 and the nested one C / T (gamma_E + psi(C) + 1 / C - 1). Of the
-    first sub-tree whose nested one is less the leaves are collected (Grossmann, section 5.4, eqs. 12 to 14). The next
-    voter, trained for C(T + 1), is used when its leaf's turn comes, unless the leaf was collected.
+    After each new voter the sub-trees that hold it are tested, the outermost first, until one is collected (Grossmann,
+    section 5.4, eqs. 12 to 14).
 
     Equation: greedy-matryoshka (docs/theory.md).
     """
@@ -314,7 +305,6 @@ class GreedyNest:
         return None
 
     def voter_at(self, leaf: Leaf) -> tuple[Branching | None, float]:
-        """Return the next voter of a leaf and its training time; it is trained once."""
         if leaf not in self.next_voter:
             begun = time.perf_counter()
             found = self.growth.branching(leaf)

@@ -61,8 +61,6 @@ _OF_VOTERS = {
 
 @dataclass
 class Run:
-    """A graph for each score, and the seed of sampled paths."""
-
     growths: list[Growth]
     seed: int
 
@@ -74,8 +72,6 @@ class Run:
 
 @with_parameters
 class NestedClassifier(CalibratedClassifier):
-    """Base of the classifiers whose voters have random answers, on a path through a graph."""
-
     _voter_parameter = "voter"
     _looks_ahead: ClassVar[bool] = False
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("graph",)

@@ -42,8 +42,6 @@ LEAST_Z = 1e-300  # taken in logarithms for the Z of 0 of a voter that is never 
 
 @dataclass
 class Trained:
-    """A voter trained at one node, and its probabilities q of + on the training rows."""
-
     voter: Any  # in the weak learner's own form
     q: F64 | None  # (n,); None for an oracle without answers so far, and for voters in the graph
     n_draws: int = 0  # answers that q was estimated from; 0 where it is exact
@@ -73,7 +71,6 @@ class StumpLearner:
         )  # fmt: skip
 
     def keep(self, record: FitRecord) -> None:
-        """Record the results of later searches, and reuse those that `record` has already."""
         self._record = record
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
@@ -169,7 +166,6 @@ def check_answers(voter: Any) -> None:
 
 
 def deviations(X: F64, weights: F64, categorical: NDArray[np.bool_]) -> F64:
-    """Return the weighted standard deviation of every column, ``(p,)``, without missing values; 0 for categories."""
     s = np.zeros(X.shape[1])
     for j in np.flatnonzero(~categorical).tolist():
         x, w = X[:, j], weights
@@ -214,8 +210,6 @@ def bin_positions(X: F64, binned: Binned) -> F64:
 
 @dataclass
 class SampledVoter:
-    """A voter trained at one node, with a sampling estimate of q that further draws can refine."""
-
     voter: Any
     sampling: Sampling
 
@@ -258,8 +252,6 @@ class SampledLearner:
 
 
 class Sampling:
-    """Answers drawn of one voter, and the estimate of q from them."""
-
     def __init__(self, answer: Answer, estimate: Estimate) -> None:
         self.estimate = estimate
         self.answer: Answer = answer

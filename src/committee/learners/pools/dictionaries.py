@@ -224,8 +224,8 @@ def _parts(found: Found) -> Parts:
 class Dictionary(ABC):
     """Voters of one kind for the rows of a fit, within the limits of the learner's parameters.
 
-    `binned` has the training rows in the bins that the voters need. The constructor raises a ValueError if every column
-    has one bin.
+    `binned` has the training rows in the bins that the voters need. The constructor raises a ValueError if no voter
+    parts the rows.
     """
 
     binned: Binned
@@ -239,7 +239,7 @@ class Dictionary(ABC):
 
 
 class ListedStumps(Dictionary):
-    """Stumps at most `n_thresholds` thresholds a column, or of as many categories, each against the others."""
+    """Stumps at `n_thresholds` thresholds a column at most, or of as many categories, each against the others."""
 
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None:
         self.n_threads = n_threads
@@ -282,7 +282,6 @@ DICTIONARIES: dict[str, type[Dictionary]] = {"stumps": ListedStumps, "all_stumps
 
 
 def dictionary_parameter(text: str, estimators: str = "classifier") -> Any:
-    """Declare the parameter of a learner that chooses its voters; `estimators` is the kind of a user's estimators."""
     return parameter(
         "stumps",
         text,

@@ -97,7 +97,7 @@ class Pool(ABC):
 
 
 class TrainedPool(Pool):
-    """Voters that are trained: signs of s are the classes, absolute values the row weights.
+    """Voters that are trained in each round: classifiers on the signs of s as classes, with abs(s) as row weights.
 
     With `row_weights` ``(n,)``, which sum to one, votes are centred by their means under these weights.
     """
@@ -112,7 +112,7 @@ class TrainedPool(Pool):
         self._votes: dict[Hashable, Any] = {}
 
     def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[Any, I8]:
-        """Return a voter trained on weighted rows of two classes, and its votes on them."""
+        """Return a voter trained to tell the `positive` rows from the others, and its votes on all rows."""
         raise NotImplementedError
 
     def best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
@@ -167,8 +167,6 @@ class TrainedPool(Pool):
 
 
 class TreePool(TrainedPool):
-    """Trees of two classes, grown by the Gini criterion."""
-
     def __init__(self, binned: Binned, limits: GrowthLimits, n_threads: int, row_weights: F64 | None = None) -> None:
         super().__init__(row_weights)
         self.binned = binned

@@ -54,7 +54,6 @@ class RowSearch:
 
     @cached_property
     def words(self) -> Index:
-        """First word of each column's bits, and last the number of words."""
         return np.cumsum([0, *(-(-len(column.values) // 64) for column in self.cells.columns)])
 
     @cached_property
@@ -215,7 +214,6 @@ class FewestVotersSearch:
         self.needed: NDArray[Any] = np.zeros(len(self.used), dtype=bool)
 
     def run(self) -> Fewest:
-        """Return the fewest parts with a proof, or the best result within the time."""
         best, note = None, ""
         if not self.counted.any():
             return Fewest(np.append(np.zeros(self.parts.n_parts), 1.0), 0, 0, "")

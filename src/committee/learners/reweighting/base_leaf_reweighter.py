@@ -81,8 +81,6 @@ class WholeVote(NamedTuple):
 
 @with_parameters
 class BaseLeafReweighter(TrainedEnsemble):
-    """Base of the models that prune the trees of an ensemble and refit the votes of their leaves."""
-
     stored_attributes: ClassVar[tuple[str, ...]] = (
         "voters_",
         "C_",

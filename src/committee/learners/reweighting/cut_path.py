@@ -218,8 +218,7 @@ def with_nan(found: F64, rows: Mask) -> F64:
 class LeafSearch:
     """Search for the best `growth` and `C` at each limit of nodes.
 
-    The order of the trees and the leaf votes of a fold are computed without its test rows. A row that trees were
-    trained on is scored by its out-of-bag trees alone (`LeafRows.unseen`), so that its loss is unbiased.
+    The order of the trees and the leaf votes of a fold are computed without its test rows.
     """
 
     cutter: LeafCutter

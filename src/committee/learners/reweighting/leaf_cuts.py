@@ -328,7 +328,7 @@ class LeafCutter:
     def cut(self, order: Index, max_nodes: int, growth: float) -> LeafCut:
         """Cut the first trees of an order, with up to `growth` times `max_nodes` nodes together, to `max_nodes`.
 
-        The cut depends only on the leaf votes and their training weights, so that any rows can evaluate it.
+        The cut depends on the order, the leaf votes and their training weights alone, so that any rows can evaluate it.
         """
         trees = order[: trees_within(self.forest.n_nodes[order], max_nodes, growth)]
         part = self.forest[trees]

@@ -90,7 +90,7 @@ class LossPath(ABC):
 
 
 class PruningMetric(ABC):
-    """Loss increase of a vote against the whole ensemble, on rows scored by their out-of-bag voters."""
+    """Loss increase of a vote against the whole ensemble."""
 
     in_shares: ClassVar[bool] = False  # whether the increase is a share of the whole ensemble's loss
 
@@ -121,8 +121,6 @@ class RowLossMetric(PruningMetric):
 
 
 class RelativeLossMetric(RowLossMetric):
-    """Mean of a loss of each row, as a share of the whole ensemble's."""
-
     in_shares: ClassVar[bool] = True
 
     def loss_increase(self, y: Index | F64, cut: F64, whole: F64, weight: F64) -> tuple[float, float]:
@@ -134,8 +132,7 @@ class RelativeLossMetric(RowLossMetric):
 class ScorerMetric(PruningMetric):
     """A score of all rows together, such as the area under the ROC curve; the loss increase is the score's decrease.
 
-    The score is extrapolated to all voters as losses are. The standard error of its decrease is the jackknife's over
-    `N_GROUPS` groups of rows with equal class shares (B. Efron, C. Stein (1981), Annals of Statistics 9(3)).
+    Its standard error is the jackknife's over groups of rows (B. Efron, C. Stein (1981), Annals of Statistics 9(3)).
     """
 
     scorer: Any
@@ -243,7 +240,6 @@ def log_loss(y: Index, probability: F64) -> F64:
 
 
 def brier_score(y: Index, probability: F64) -> F64:
-    """Return the squared distance of the probabilities to the class, half of it for two classes."""
     off = probability - (y[:, None] == np.arange(probability.shape[1]))
     return np.asarray((off**2).sum(axis=1) / (2.0 if probability.shape[1] == 2 else 1.0))
 
@@ -257,7 +253,6 @@ def absolute_error(y: F64, predicted: F64) -> F64:
 
 
 def pinball(y: F64, predicted: F64, quantile: float) -> F64:
-    """Return the pinball loss of each row: `quantile` times the excess of y, or 1 - `quantile` times its shortfall."""
     above = y - predicted
     return np.asarray(np.maximum(quantile * above, (quantile - 1.0) * above))
 
@@ -316,10 +311,7 @@ def classification_metric(metric: Any, classes: NDArray[Any]) -> PruningMetric:
 
 
 def regression_metric(metric: Any, quantile: float | None) -> PruningMetric:
-    """Return the metric for a row loss, relative to the whole ensemble's, or for a scorer.
-
-    `quantile` is the level that the ensemble predicts; `None` if it predicts means.
-    """
+    """Return the metric for a row loss, relative to the whole ensemble's, or for a scorer."""
     if isinstance(metric, str) and metric == "pinball" and quantile is None:
         raise ValueError(
             "metric='pinball' needs a quantile, and the ensemble's parameters name none; set quantile to the level "
@@ -354,7 +346,6 @@ def _scorer_metric(
 
 
 def check_max_loss(max_loss: float, min_gain: float | None, on: str) -> None:
-    """Raise a ValueError if `max_loss` is combined with `min_gain` or with ``on="train"``."""
     if min_gain is not None:
         raise ValueError(f"max_loss={max_loss!r} and min_gain={min_gain!r} both choose the size; give one of them.")
     if on == "train":
@@ -387,7 +378,6 @@ def _scorers() -> dict[str, Any]:
 
 
 def metric_name(metric: Any) -> str:
-    """Return the name of a metric for messages: the scorer's name, the given string, or the function's name."""
     known = scorer_name(metric)
     if known is not None:
         return known

@@ -44,10 +44,8 @@ class NoUnseenRowsError(ValueError):
 def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
     """Return for each training row and voter whether the voter was trained without the row, ``(n, T)``.
 
-    False for rows of weight 0. Draws are stored (`SBPMTClassifier`, scikit-learn's ``estimators_samples_``, the reserve
-    of a `CommitteeClassifier`) or drawn again (this library's forests and `SubaggingClassifier`, unless
-    ``random_state`` is a generator). Raises a ValueError where neither is possible, or no entry is true: a
-    `NoUnseenRowsError` where a fit without groups, with a whole seed or on drawn rows would do.
+    False for rows of weight 0. Raises a ValueError where draws are neither stored nor repeatable, and a `NoUnseenRowsError`
+    where a fit without groups, with a whole seed or on drawn rows would do.
     """
     if isinstance(ensemble, Blend):
         return np.repeat(_reserved_rows(ensemble, y, sample_weight)[:, None], n_voters, axis=1)
@@ -86,7 +84,7 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
 
 
 def has_out_of_bag_rows(ensemble: Any) -> bool:
-    """Return whether `checked_out_of_bag_mask` is possible for the training rows of an ensemble."""
+    """Return whether `out_of_bag_mask` may find rows that voters of the ensemble have not seen."""
     if isinstance(ensemble, Blend):
         return hasattr(ensemble, "reserved_rows_") and not np.isnan(ensemble.reserve_loss_)
     table = getattr(ensemble, "table_", None)
@@ -102,7 +100,7 @@ def has_out_of_bag_rows(ensemble: Any) -> bool:
 
 
 def has_checkable_draws(ensemble: Any) -> bool:
-    """Return whether given rows can be checked by stored out-of-bag votes, or no rows are drawn again."""
+    """Return whether a classifier's rows can be checked by stored out-of-bag votes, or are not drawn again."""
     redrawn = isinstance(ensemble, RandomForestClassifier | SubaggingClassifier)
     return not redrawn or getattr(ensemble, "oob_decision_function_", None) is not None
 
@@ -243,11 +241,7 @@ def _subagging_mask(
 
 
 def undrawn_rows(ensemble: Any, unseen: Mask) -> Mask:
-    """Return the rows ``(n,)`` that no voter has drawn and by which nothing was chosen, from the mask ``(n, T)``.
-
-    They are like held-out rows to the whole vote, as draws do not depend on the rows. Rows by whose out-of-bag votes
-    the number of trees or new weights were chosen do not count.
-    """
+    """Return the rows ``(n,)`` that no voter has drawn and by which nothing was chosen, from the mask ``(n, T)``."""
     if isinstance(ensemble, TrainedEnsemble):
         if ensemble.on != "validation":
             return np.zeros(len(unseen), dtype=bool)
@@ -301,7 +295,6 @@ def checked_out_of_bag_mask(
 
 
 def check_reserve_loss(ensemble: Any, X: Any, y: ArrayLike) -> None:
-    """Raise a ValueError if the log loss of a `CommitteeClassifier` on its reserved rows is not the stored one."""
     if not (isinstance(ensemble, CommitteeClassifier) and hasattr(ensemble, "reserved_rows_")):
         return
     reserve = ensemble.reserved_rows_
@@ -317,11 +310,6 @@ def check_reserve_loss(ensemble: Any, X: Any, y: ArrayLike) -> None:
 
 
 def check_oob_votes(ensemble: Any, committee: Committee, signed: SignedVotes, unseen: Mask) -> None:
-    """Raise a ValueError if an out-of-bag vote differs from ``oob_decision_function_``.
-
-    `RandomForestClassifier` and `SubaggingClassifier`, whose rows are drawn again by the same seed, must have stored
-    votes; for ensembles with stored draws they are optional.
-    """
     stored = getattr(ensemble, "oob_decision_function_", None)
     if stored is None:
         if not has_checkable_draws(ensemble):
@@ -352,7 +340,6 @@ def check_oob_votes(ensemble: Any, committee: Committee, signed: SignedVotes, un
 
 
 def check_oob_predictions(ensemble: Any, place: Index, predicted: F64) -> None:
-    """Raise a ValueError if an out-of-bag prediction ``(m,)`` of the rows `place` differs from ``oob_prediction_``."""
     stored = getattr(ensemble, "oob_prediction_", None)
     if stored is None:
         return

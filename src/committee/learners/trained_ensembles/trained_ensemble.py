@@ -139,8 +139,6 @@ class TrainedEnsemble(MetaEstimatorMixin, CommitteeEstimator):
 
 @with_parameters
 class TrainedEnsembleClassifier(TrainedEnsemble, BaseClassifier):
-    """Base of classifiers that are derived from a trained ensemble."""
-
     committee_: Committee = fitted()
     classes_: NDArray[Any] = fitted("The ensemble's classes.", "array (n_classes,)")
 
@@ -152,8 +150,6 @@ class TrainedEnsembleClassifier(TrainedEnsemble, BaseClassifier):
 
 @with_parameters
 class TrainedEnsembleRegressor(TrainedEnsemble, BaseRegressor):
-    """Base of regressors that are derived from a trained ensemble."""
-
     committee_: RegressionCommittee = fitted()
 
     def as_sklearn(self) -> Any:
@@ -170,7 +166,6 @@ def predicts_numbers(ensemble: Any) -> bool:
 
 
 def trained_committee(ensemble: Any) -> Committee:
-    """Return the committee of a trained classifier of at least two classes."""
     if isinstance(ensemble, RegressionCommittee):
         raise TypeError(f"ensemble is {ensemble!r}, which predicts numbers; give one that votes for classes.")
     committee = ensemble if isinstance(ensemble, Committee) else Committee.from_estimator(ensemble)
