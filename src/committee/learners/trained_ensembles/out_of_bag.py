@@ -44,7 +44,7 @@ class NoUnseenRowsError(ValueError):
 def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
     """Return for each training row and voter whether the voter was trained without the row, ``(n, T)``.
 
-    False for rows of weight 0. Raises a ValueError where draws are neither stored nor repeatable, and a `NoUnseenRowsError`
+    False for rows of weight 0. Raises a ValueError where draws are neither stored nor repeatable, a `NoUnseenRowsError`
     where a fit without groups, with a whole seed or on drawn rows would do.
     """
     if isinstance(ensemble, Blend):
