@@ -20,9 +20,9 @@ N_BINS = 10
 class FittedFold:
     """A model fitted on the training rows of a fold, and the inputs of its metrics.
 
-    Test rows `X_test` as the model takes them, their labels or numbers `y_test` (m,), all `classes` (K,), sorted and
-    empty for numbers, `predicted` (m,), wall times of the fit and of a prediction per row, `size` (n_voters, n_nodes)
-    and training `margins` (n,); `None` where not available. Metrics of test rows use their `weights` (m,), if given.
+    Test rows `X_test` and their labels, codes of labels or numbers `y_test` (m,) are as the model takes them. `classes`
+    (K,) are sorted, and empty for numbers. `size` is (n_voters, n_nodes), `margins` (n,) are of the training rows;
+    `None` where not available. Metrics of test rows use their `weights` (m,), if given.
     """
 
     model: Any
@@ -53,8 +53,8 @@ class FittedFold:
 
     @cached_property
     def scores(self) -> F64 | None:
-        """Scores that rank the test rows for each class, shape (m, K): the decision function of two classes, or the
-        probabilities.
+        """Scores of the test rows for each class, shape (m, K): the decision function of two classes, or
+        `probabilities`.
         """
         if self.classes.size == 2 and hasattr(self.model, "decision_function"):
             score = np.asarray(self.model.decision_function(self.X_test), dtype=np.float64)
@@ -77,9 +77,9 @@ class Metric:
     """A figure of a model on a fold, and a column of the comparison.
 
     `measure` returns `None` where the model or the fold has no such figure, `text` formats the values over folds.
-    `note` is a name and an explanation for the list of metrics; ``{run}`` in it becomes the number of fits at a time.
-    `best` is the better direction, `None` for a figure by which models are not ranked. `shown` columns are shown by
-    default.
+    `note` is a name and an explanation for the list of metrics; ``{run}`` in that of a cost becomes the number of fits
+    at a time. `best` is the better direction, `None` for a figure by which models are not ranked. `shown` columns are
+    shown by default.
     """
 
     heading: str
@@ -317,7 +317,7 @@ METRICS: dict[str, Metric] = {
         "min margin", "cost", lambda fold: None if fold.margins is None else float(fold.margins.min()), _mean(".3f")
     ),
 }
-"""Metrics of classifiers by their names in results and in the JSON file, in the order of the columns."""
+"""Metrics of classifiers by their names in results and in the JSON file."""
 
 OF_TWO_CLASSES = ("f1", "precision", "recall")
 """Metrics of the second of two classes, not available for more classes."""
@@ -353,7 +353,7 @@ METRICS_OF_NUMBERS: dict[str, Metric] = {
     ),
     **{name: METRICS[name] for name in ("fit_seconds", "predict_microseconds", "n_voters", "n_nodes")},
 }
-"""Metrics of regressors by their names, in the order of the columns."""
+"""Metrics of regressors by their names."""
 
 
 def metrics_of(numbers: bool) -> dict[str, Metric]:

@@ -31,7 +31,9 @@ BUILDING_BLOCKS = frozenset({"abstaining_stump"})
 """Models that are weak learners of ensembles, compared only when named."""
 
 BASELINE = "baseline"
-"""Model that ignores the columns: the most frequent class and the shares of the classes; the mean of numbers."""
+"""Model that ignores the columns: most frequent class and shares of the classes; mean of numbers, or median for the
+MAE.
+"""
 
 OF_OTHERS = ("scikit-learn:random_forest", "scikit-learn:hist_gradient_boosting", "catboost", BASELINE)
 

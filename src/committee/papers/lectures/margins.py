@@ -1,4 +1,4 @@
-"""AdaBoost's margins on `vehicle` after 5, 100 and 1000 rounds (the notes' last figure), and the voting bound."""
+"""AdaBoost's margins by the number of rounds (the lecture notes' last figure), and the voting bound."""
 
 from __future__ import annotations
 

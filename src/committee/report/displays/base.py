@@ -105,7 +105,7 @@ class Display(ABC):
 
 
 class ChartDisplay(Display):
-    """A display of a chart, which pages draw as SVG."""
+    """A display of one chart."""
 
     @abstractmethod
     def chart(self) -> Chart:
