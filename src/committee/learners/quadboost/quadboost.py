@@ -125,10 +125,12 @@ class QuadBoost(Boosting):
         """Return the scores to fit, and the shares of the rows' weights."""
 
     @abstractmethod
-    def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee: ...
+    def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee:
+        """Return the committee of weighted voters that was trained on `count` rows."""
 
     @abstractmethod
-    def link_of(self, count: float) -> Link | MeanLink: ...
+    def link_of(self, count: float) -> Link | MeanLink:
+        """Return the link of a committee that was trained on `count` rows."""
 
     def _check_parameters(self) -> None:
         regressor = hasattr(self.dictionary, "__sklearn_tags__") and is_regressor(self.dictionary)
