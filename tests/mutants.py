@@ -318,11 +318,6 @@ def reached(module: str) -> tuple[dict[int, list[str]], float]:
     return {int(line): tests for line, tests in lines.items()}, seconds
 
 
-def fail_alone(tests: list[str], seconds: float) -> bool:
-    """Tell whether tests fail, chosen by their names and in this order, without a mutant."""
-    return in_child(lambda: run_pytest(tests, []), 60.0 + 5.0 * seconds) != 0
-
-
 def survives(mutant: Mutant, tests: list[str], seconds: float) -> bool:
     """Tell whether the tests notice nothing."""
 
@@ -336,7 +331,8 @@ def survives(mutant: Mutant, tests: list[str], seconds: float) -> bool:
 def survivors_of(module: str, most: int) -> tuple[int, list[Mutant]]:
     """How many mutants were tried, and those that survive."""
     lines, seconds = reached(module)
-    if fail_alone(list(dict.fromkeys(test for tests in lines.values() for test in tests)), seconds):
+    by_name = list(dict.fromkeys(test for tests in lines.values() for test in tests))
+    if in_child(lambda: run_pytest(by_name, []), 60.0 + 5.0 * seconds) != 0:
         raise SystemExit(f"the tests of {module} fail one by one, without a mutant")
     _, mutants = mutants_of(module)
     if len(mutants) > most:

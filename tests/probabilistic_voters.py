@@ -76,15 +76,11 @@ def grown(model: NestedClassifier, growth: Growth, T: int) -> Growth:
     return growth
 
 
-def q_of(growth: Growth) -> Floats:
-    """q of the voters that joined, in the order of nodes."""
-    told: list[Floats] = growth.learner.told  # type: ignore[attr-defined]
-    return np.column_stack([told[one.voter] for one in growth.trained])
-
-
 def graph_of(growth: Growth) -> tuple[NDArray[np.int32], Floats, Floats]:
-    """Where answers lead, what they add, and q."""
-    return np.array(growth.following, np.int32), np.array(growth.vote), q_of(growth)
+    """Where answers lead, what they add, and q of the voters in the order of nodes."""
+    told: list[Floats] = growth.learner.told  # type: ignore[attr-defined]
+    q = np.column_stack([told[one.voter] for one in growth.trained])
+    return np.array(growth.following, np.int32), np.array(growth.vote), q
 
 
 def leaf_shares(growth: Growth, leaf: Leaf) -> tuple[float, float]:

@@ -47,8 +47,11 @@ class Subject:
         return clone(self.model).set_params(**params).fit(X, self.target(y), sample_weight)
 
     def target(self, y: Any) -> Any:
-        """What the learner is fitted on where a check gives y."""
-        return two_targets(y) if self.several_targets else y
+        """What the learner is fitted on where a check gives y: y, or with a second target that depends on it alone."""
+        if not self.several_targets:
+            return y
+        first = np.asarray(y, dtype=np.float64)
+        return np.column_stack([first, 0.3 * np.cos(2.0 * first)])
 
     def numbers(self, n_classes: int = 3, n: int = 120, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
         """`numbers`, with a target that suits the learner."""
@@ -58,12 +61,6 @@ class Subject:
         """What a fitted model of this kind says: probabilities, or the numbers it predicts."""
         answers: NDArray[np.float64] = model.predict(X) if self.predicts_numbers else model.predict_proba(X)
         return answers
-
-
-def two_targets(y: Any) -> NDArray[np.float64]:
-    """A target, and another one on a scale of its own that depends on it alone."""
-    first = np.asarray(y, dtype=np.float64)
-    return np.column_stack([first, 0.3 * np.cos(2.0 * first)])
 
 
 def numbers(n_classes: int = 3, n: int = 120, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -21,14 +21,7 @@ from committee import scan
 from committee.learners.blend.blend import Blend
 from tests.pieced_cases import cut
 from tests.small_portfolio import use_members_of_sparse_rows
-from tests.subjects import (
-    Array,
-    Subject,
-    assert_same_bits,
-    assert_same_parts,
-    everything,
-    weights,
-)
+from tests.subjects import Subject, assert_same_bits, assert_same_parts, everything, weights
 
 
 def check_inputs_are_not_changed(subject: Subject) -> None:
@@ -134,17 +127,12 @@ def check_sparse_rows(subject: Subject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if isinstance(model, Blend):  # some of its members are for dense rows
             use_members_of_sparse_rows(patch)
-        _check_sparse_bits(subject, X, y)
-
-
-def _check_sparse_bits(subject: Subject, X: Array, y: Array) -> None:
-    w = weights()
-    dense, sparse = subject.fit(X, y, w), subject.fit(csr_array(X), y, w)
-    assert_same_bits(dense, sparse, X)
-    for rows in (csr_array(X), csc_matrix(X)):
-        assert_array_equal(subject.answers(sparse, rows), subject.answers(dense, X))
-        for ours, theirs in zip(sparse.staged_predict(rows), dense.staged_predict(X), strict=True):
-            assert_array_equal(ours, theirs)
+        dense, sparse = subject.fit(X, y, weights()), subject.fit(csr_array(X), y, weights())
+        assert_same_bits(dense, sparse, X)
+        for rows in (csr_array(X), csc_matrix(X)):
+            assert_array_equal(subject.answers(sparse, rows), subject.answers(dense, X))
+            for ours, theirs in zip(sparse.staged_predict(rows), dense.staged_predict(X), strict=True):
+                assert_array_equal(ours, theirs)
 
 
 def check_pieces(subject: Subject) -> None:

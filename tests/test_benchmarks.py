@@ -25,11 +25,8 @@ BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 FILES = sorted(path.stem.removeprefix("bench_") for path in BENCHMARKS.glob("bench_*.py"))
 
 
-def test_all_benchmarks_are_run_by_name():
+def test_all_benchmarks_are_run_by_name_and_on_the_page():
     assert sorted(NAMES) == FILES
-
-
-def test_the_page_says_what_each_measures():
     page = (BENCHMARKS / "README.md").read_text(encoding="utf-8").split("## How to read a figure")[0]
     assert sorted(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == FILES
 

@@ -73,9 +73,6 @@ class Fence:
     line: int  # of the first line of text
     end: int  # of the closing line
 
-    def is_right_below(self, other: "Fence") -> bool:
-        return self.line - 1 - other.end <= 2
-
 
 def fences(page: Path) -> list[Fence]:
     found, start, language = [], None, ""
@@ -174,7 +171,7 @@ def test_page_runs(page, tmp_path, monkeypatch):
     for fence, below in itertools.zip_longest(every, every[1:]):
         if fence.language == "python":
             printed = run_python(fence, page, namespace)
-            if below is not None and below.language == "text" and below.is_right_below(fence):
+            if below is not None and below.language == "text" and below.line - 1 - fence.end <= 2:
                 assert_prints(below.text, printed, f"{page.name}:{fence.line}")
             else:
                 assert not printed, f"{page.name}:{fence.line} prints what the page does not show:\n{printed}"

@@ -20,10 +20,7 @@ import committee as c
 from committee import Checkpoint, CheckpointError
 from tests.checkpoint_cases import CASES, bits, unfitted
 from tests.crafted_files import at, craft, places
-from tests.fuzz.model_files import change_array, damage, some_value
-
-DEEPEST = 30
-"""Values nested deeper are the business of another fuzzer."""
+from tests.fuzz.model_files import change_array, damage, fits_json, some_value
 
 
 class CheckpointFiles:
@@ -45,7 +42,7 @@ class CheckpointFiles:
                     continue
                 path = random.choice(places(document))
                 value = some_value(random)
-                at(document, path[:-1])[path[-1]] = value if _is_shallow(value) else None
+                at(document, path[:-1])[path[-1]] = value if fits_json(value, 10_000) else None
 
         return name.encode() + b"\n" + craft(content, change)
 
@@ -64,13 +61,6 @@ class CheckpointFiles:
             assert not hasattr(model, "committee_")
             return "failed"
         return "gone on from"
-
-
-def _is_shallow(value: Any) -> bool:
-    try:
-        return len(json.dumps(value)) < 10_000
-    except (ValueError, RecursionError):
-        return False
 
 
 @cache

@@ -278,7 +278,8 @@ class Dialects:
                     f"whole: {found}\nin chunks: {pieces}\n{made}"
                 )
             else:
-                assert_frame_equal(pieces, _in_seconds(found), check_dtypes=False, rel_tol=1e-12, abs_tol=0.0)
+                seconds = (typed_seconds(column) for column in found.get_columns() if column.dtype.is_temporal())
+                assert_frame_equal(pieces, found.with_columns(seconds), check_dtypes=False, rel_tol=1e-12, abs_tol=0.0)
         if isinstance(expected, str) or isinstance(found, str):
             if is_refused_title(made, str(found)):
                 return "title refused"
@@ -400,10 +401,6 @@ def _pieces_or_error(path: Path, table: Table, made: Dialect) -> pl.DataFrame | 
     except ValueError as error:
         return str(error)
     return frame.with_columns(pl.Series("the target", read.y))
-
-
-def _in_seconds(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(typed_seconds(column) for column in frame.get_columns() if column.dtype.is_temporal())
 
 
 def _called(*words: Any, **options: Any) -> Any:

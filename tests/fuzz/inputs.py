@@ -55,11 +55,6 @@ def check_classifier(model: Any, X: Any, n: int) -> None:
     assert np.isfinite(model.decision_function(X)).all()
 
 
-def check_importances(model: Any) -> None:
-    importances = getattr(model, "feature_importances_", np.zeros(1))
-    assert np.isfinite(importances).all(), f"importances {importances}"
-
-
 def check_file(model: Any, X: Any, folder: Path) -> str:
     """A saved model predicts the same bits; only voters of the user's own are refused, by TypeError."""
     path = folder / "model"
@@ -130,7 +125,8 @@ class Inputs:
                 assert np.isfinite(answers).all(), "a number predicted is not finite"
             else:
                 check_classifier(model, rows, n)
-        check_importances(model)
+        importances = getattr(model, "feature_importances_", np.zeros(1))
+        assert np.isfinite(importances).all(), f"importances {importances}"
         return check_file(model, later, self.folder)
 
 

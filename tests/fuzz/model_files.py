@@ -83,7 +83,7 @@ def change_value(random: Random, document: Document, arrays: Arrays) -> None:
         case 3:  # a value of another place
             holder[last] = at(document["model"], random.choice(places(document["model"])))
             if random.random() < 0.5:
-                holder[last] = json.loads(json.dumps(holder[last])) if _finite(holder[last]) else None
+                holder[last] = json.loads(json.dumps(holder[last])) if fits_json(holder[last]) else None
         case 4:  # once more, under another name or number
             copied = json.loads(json.dumps(holder[last]))
             if isinstance(holder, list):
@@ -100,12 +100,12 @@ def change_value(random: Random, document: Document, arrays: Arrays) -> None:
                 holder[last] = [value]
 
 
-def _finite(value: Any) -> bool:
+def fits_json(value: Any, most: float = float("inf")) -> bool:
+    """Whether a value can be written, in fewer characters than `most`."""
     try:
-        json.dumps(value)
+        return len(json.dumps(value)) < most
     except (ValueError, RecursionError):
         return False
-    return True
 
 
 def change_name(random: Random, document: Document, arrays: Arrays) -> None:

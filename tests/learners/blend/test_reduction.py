@@ -182,6 +182,8 @@ def test_what_cannot_be_distilled_is_refused():
         constant = CommitteeClassifier(**FAST).fit(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="rows of one class; there is nothing to distil"):
         constant.distil(X)
+    with pytest.raises(ValueError, match="there is nothing to prune"):
+        constant.prune()
 
 
 @pytest.mark.parametrize("name", list(STUDENTS))
@@ -324,10 +326,6 @@ def test_what_cannot_be_pruned_is_refused():
         model.prune(1)
     with pytest.raises(ValueError, match=r"max_nodes=2\.0 must be a share"):
         model.prune(2.0)
-    with pytest.warns(UserWarning, match="one class"):
-        constant = CommitteeClassifier(**FAST).fit(X, np.zeros(len(X)))
-    with pytest.raises(ValueError, match="there is nothing to prune"):
-        constant.prune()
     with pytest.raises(TypeError, match=r"is a CommitteeClassifier, .* call its own prune"):
         prune(model, X, y, on="train")
     with pytest.raises(TypeError, match=r"is a CommitteeRegressor, .* call its own prune"):

@@ -102,18 +102,14 @@ class CandidateChoice(CommitteeEstimator):
         some = whole if _num_samples(whole) == len(cells) else _safe_indexing(whole, numbers)
         return GivenRows(some, cells)
 
-    @property
-    def _foreign_members(self: Any) -> list[str]:
+    def _refuse_foreign(self: Any, error: type[Exception], what: str, otherwise: str = "") -> None:
+        """Raise an error that names the members of other libraries, if there are any, and what they do not have."""
         voters = self.committee_.voters
         if not isinstance(voters, MemberCommittees):
-            return []
+            return
         first = (np.cumsum(self.member_sizes_) - self.member_sizes_).tolist()
         pairs = zip(self.member_names_, first, strict=True)
-        return [name for name, k in pairs if reads_tables(voters.members[k])]
-
-    def _refuse_foreign(self, error: type[Exception], what: str, otherwise: str = "") -> None:
-        """Raise an error that names the members of other libraries, if there are any, and what they do not have."""
-        if foreign := self._foreign_members:
+        if foreign := [name for name, k in pairs if reads_tables(voters.members[k])]:
             names = ", ".join(map(repr, foreign))
             remedy = f"Call it on model.without({names}), the vote of the other members{otherwise}."
             if len(foreign) == len(self.member_names_):

@@ -74,7 +74,9 @@ class CandidateRun:
                 if isinstance(planned, Candidate):
                     self._train(planned)
                 else:
-                    self._leave_out(candidate, planned)
+                    self.tasks.begin_part(candidate.name)
+                    self.failed.append(LeftOut(candidate.name, planned))
+                    self._end_part()
             self._train_in_haste()
         except _StoppedError:
             self._ended = "stopped"
@@ -97,11 +99,6 @@ class CandidateRun:
 
         text = self.tasks.record.array("plan", [candidate.name], decided).tobytes().decode()
         return plan.from_json(candidate, text)
-
-    def _leave_out(self, candidate: Candidate, reason: str) -> None:
-        self.tasks.begin_part(candidate.name)
-        self.failed.append(LeftOut(candidate.name, reason))
-        self._end_part()
 
     def _train_in_haste(self) -> None:
         # of the candidates without time the quickest that can be trained at all
