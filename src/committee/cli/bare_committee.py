@@ -13,24 +13,10 @@ from committee.vote.committee import Committee, RegressionCommittee
 
 
 def bare_committee(committee: Committee | RegressionCommittee) -> BareCommittee:
-    """Wrap a committee as a fitted learner.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> forest = RandomForestClassifier(5, random_state=0).fit(X, y)
-    >>> model = bare_committee(Committee.from_estimator(forest))
-    >>> bool((model.predict(X) == forest.predict(X)).all())
-    True
-    """
     return (BareClassifier if isinstance(committee, Committee) else BareCommittee)(committee)
 
 
 class BareCommittee(BaseEstimator):
-    """Learner around a committee, without training parameters; unfitted if `committee` is `None`."""
-
     trained_parameters: tuple[str, ...] = ("committee",)
 
     committee_: Any

@@ -73,7 +73,6 @@ def open_chunks(
     memory_limit: str | None = None,
     scratch: Path | None = None,
 ) -> Pieces:
-    """Open files that are read in chunks, columns `text` as text; `form` replaces the format of the options."""
     try:
         pieces = scan([str(path) for path in data], memory_limit=memory_limit, scratch=scratch)
     except ImportError as error:
@@ -145,7 +144,6 @@ class ChunkFormats:
 def detect_formats(
     pieces: Pieces, target: str, table: TableOptions, categorical: Sequence[str], n_rows: int
 ) -> ChunkFormats:
-    """Detect number and date formats from the first rows, and leading zeros and day-month orders from all rows."""
     form = table.form
     found = ChunkFormats(pieces, replace_missing_marks(first_rows(pieces, n_rows), form.missing))
     texts = [*categorical]
@@ -246,7 +244,6 @@ def _number_forms(rows: pl.DataFrame, separator: str, known: Collection[str], de
 
 
 def separator_of(pieces: Pieces) -> str:
-    """Return the separator of text files; for other files, the one with the same number rules."""
     return pieces.source.separator if isinstance(pieces.source, TextFiles) else SEPARATOR
 
 
@@ -302,11 +299,7 @@ def model_chunks(
     marks: dict[str, Counter[str]],
     numbers: Sequence[str],
 ) -> Pieces:
-    """Select the feature columns of a model and the columns `answers`, or all columns if the model has no names.
-
-    A note names the columns that are neither these nor `ids`. `marks` counts the common marks for missing cells.
-    Columns `numbers` are selected too, and read as numbers in the format of the first rows.
-    """
+    """Select the feature columns of a model, `answers` and `numbers`, or all columns if the model has no names."""
     columns = LearnedColumns.of_model(learner)
     names = columns.names
     if names is None:
@@ -348,10 +341,7 @@ def read_all_chunks(
     target_of: Callable[[list[str]], str],
     further: Mapping[str, str | None],
 ) -> tuple[pl.DataFrame, str]:
-    """Read a model's feature columns and the target from several files into one frame; return it and the target's name.
-
-    `target_of` selects the target from the names of all columns. `further` are columns of numbers by option.
-    """
+    """`target_of` selects the target from the names of all columns. `further` are columns of numbers by option."""
     import polars as pl
 
     columns = LearnedColumns.of_model(learner)

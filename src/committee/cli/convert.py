@@ -101,10 +101,6 @@ def _summary(committee: Any) -> str:
 
 
 def read_foreign_model(path: Path, *, trust_pickle: bool) -> Any:
-    """Read a model of another library as a committee, by the ending of its file; or a learner of this library.
-
-    A pickle, which can run any code, is opened only if it is trusted.
-    """
     ending = path.suffix.lower()
     if ending not in (*READERS, *PICKLES):
         if is_safetensors(path):

@@ -14,7 +14,7 @@ NEEDED = ("typer", "rich", "polars", "jinja2", "matplotlib")
 """Packages of the extra `cli`."""
 
 DEFERRED = frozenset({"pandas", "scipy.stats"})
-"""Modules that scikit-learn imports and predictions do not use: half of the time of ``import sklearn.base``."""
+"""Modules that scikit-learn imports and predictions do not use."""
 
 
 def main() -> None:
@@ -66,6 +66,5 @@ class DeferredImports:
 
 
 def defer_imports() -> None:
-    """Defer the modules of `DEFERRED` in this process, except those that are already imported."""
     if not any(isinstance(finder, DeferredImports) for finder in sys.meta_path):
         sys.meta_path.insert(0, DeferredImports())

@@ -25,10 +25,8 @@ STANDARD = Path("-")
 NOT_SAVED = "the model is not saved; name a file by --output"
 
 FIGURES = (".svg", ".png", ".pdf")
-"""Endings of pictures."""
 
 PREDICTIONS = (".csv", ".csv.gz", ".parquet", ".feather", ".arrow", ".ipc")
-"""Endings of predictions."""
 
 LARGE = 2**28
 """Size in bytes above which a file is predicted in chunks."""
@@ -38,10 +36,7 @@ _MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"\x1f\x8b": ".csv.gz", b"
 
 @contextmanager
 def standard_input_as_file(data: Sequence[Path]) -> Iterator[list[Path]]:
-    """Copy standard input to a temporary file with the extension of its format, and substitute its path for ``-``.
-
-    Tables are read more than once, which standard input cannot be.
-    """
+    """Tables are read more than once, which standard input cannot be."""
     from committee.files.writing import scratch_folder
 
     if STANDARD not in data:
@@ -74,7 +69,6 @@ def _ending(path: Path) -> str:
 
 
 def load_learner(path: Path) -> Any:
-    """Load a learner, or a committee saved without one, wrapped as a learner."""
     from committee import load
 
     model = load(path)
@@ -86,7 +80,6 @@ def load_learner(path: Path) -> Any:
 
 
 def is_safetensors(path: Path) -> bool:
-    """Return whether a file starts with the length of a JSON header and the header."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -113,7 +106,6 @@ def copy_metadata(source: Any, model: Any) -> None:
 
 
 def check_writable(*paths: Path | None, read: Iterable[Path | None]) -> None:
-    """Raise an error before the computation if an output is not writable, is given twice or is a file of `read`."""
     named = {os.path.realpath(path) for path in read if path is not None}
     for path in paths:
         if path is None:
@@ -133,7 +125,6 @@ def check_ending(path: Path | None, what: str, endings: Sequence[str]) -> None:
 
 
 def save_model(model: Any, output: Path | None) -> None:
-    """Save a model and print the size of the file, or note that no file was named."""
     if output is None:
         note(NOT_SAVED)
         return
@@ -154,7 +145,6 @@ def write_figures(document: Any, path: Path) -> None:
 
 
 def write_picture(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of the file's ending; the same figure gives the same SVG."""
     import matplotlib
 
     kind = path.suffix.lower().removeprefix(".")
@@ -181,7 +171,6 @@ def write_predictions(frame: pl.DataFrame, path: Path) -> None:
 
 @contextmanager
 def prediction_writer(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Open a file for predictions in chunks; an existing file is replaced only after the last chunk."""
     try:
         with replacing(path) as file:
             name = path.name.lower()
@@ -238,14 +227,12 @@ def _arrow_writer(file: BinaryIO, *, parquet: bool) -> Iterator[Callable[[pl.Dat
 
 
 def reads_in_chunks(data: Sequence[Path], memory_limit: str | None = None, scratch: Path | None = None) -> bool:
-    """Return whether tables are read in chunks: several files, a folder, a pattern, or if an option requires it."""
     if len(data) > 1 or scratch is not None or (memory_limit is not None and _can_be_chunked(data[0])):
         return True
     return data[0].is_dir() or (has_magic(str(data[0])) and not data[0].exists())
 
 
 def is_large(file: Path) -> bool:
-    """Return whether a file is larger than `LARGE` and of a format that can be read in chunks."""
     return _can_be_chunked(file) and file.is_file() and file.stat().st_size > LARGE
 
 
@@ -256,13 +243,11 @@ def _can_be_chunked(file: Path) -> bool:
 
 
 def name_of_data(data: Sequence[Path]) -> str:
-    """Return the name of the first file without its folder, and the number of the others."""
     first = data[0].name or data[0].resolve().name
     return first if len(data) == 1 else f"{first} and {len(data) - 1:,} more"
 
 
 def table_name(files: Sequence[Path]) -> str:
-    """Return the stem of a file; of several the common part of their names in the current folder, else their folder."""
     if len(files) == 1:
         return files[0].name.partition(".")[0]
     folder = files[0].resolve().parent

@@ -391,7 +391,6 @@ def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:
 
 
 def describe_fit(learner: Any, options: FitOptions, table: TrainingTable, seconds: float) -> Estimate | None:
-    """Print size, time and quality of a fitted model, and return the estimate of its quality on unseen rows."""
     from committee.cli.fit_folds import FOLDS, dates_note
     from committee.report.evaluation import baseline_comment
     from committee.report.members import estimate, has_members, left_out_grid, members_grid, stored_estimate

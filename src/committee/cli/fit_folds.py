@@ -17,7 +17,6 @@ FOLDS = 5
 
 
 def folds_of_fit(columns: RowColumns, rows: TrainingTable, folds: int) -> Folds:
-    """Return the rules of the folds; ``ValueError`` if groups are too few, or times are missing."""
     values = rows.values
     return Folds.of(
         folds,
@@ -29,7 +28,6 @@ def folds_of_fit(columns: RowColumns, rows: TrainingTable, folds: int) -> Folds:
 
 
 def check_folds(columns: RowColumns, rows: TrainingTable, folds: int, *, of_classes: bool) -> list[Split]:
-    """Return the folds of groups or times, an empty list for others; ``ValueError`` if rows cannot be divided."""
     if not (folds and (columns.group or columns.time)):
         return []
     codes = np.unique(rows.y, return_inverse=True)[1] if of_classes else np.zeros(len(rows.y), dtype=np.intp)

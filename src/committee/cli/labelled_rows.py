@@ -23,8 +23,6 @@ from committee.data.text import pluralize, quoted
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Columns that a model uses, and the target."""
-
     X: Any
     y: NDArray[Any]
     target: str
@@ -33,7 +31,6 @@ class LabelledRows:
 
     @property
     def per_unit(self) -> NDArray[Any]:
-        """Target per unit of the exposure, if there is one."""
         return self.y if self.offset is None else self.y / np.exp(self.offset)
 
 
@@ -45,11 +42,7 @@ def read_labelled_rows(
     exposure: str | None = None,
     weight: str | None = None,
 ) -> LabelledRows:
-    """Read the columns that a model uses and the target; several files are put together in memory.
-
-    The column `exposure` becomes an offset, and `weight` holds row weights. `target` is by default the target of the
-    model's training, or else the only column that the model does not use.
-    """
+    """`target` is by default that of the model's training, or else the only column that the model does not use."""
     used = set(LearnedColumns.of_model(learner).used)
     if target in used:
         raise ValueError(f"target {target!r} is a column that the model uses; name the column that it predicts")
@@ -112,10 +105,6 @@ def _only_unused(used: set[str], columns: list[str], weight: str | None, dropped
 
 
 def out_of_bag_advice(learner: Any, *, checked: bool) -> str:
-    """Return the alternative to held-out rows, if there is one: --on oob, or a fit that allows it.
-
-    If `checked`, stored out-of-bag votes must confirm rows that are drawn again by the same seed.
-    """
     from committee.learners.blend.committees import CommitteeClassifier
     from committee.learners.trained_ensembles.out_of_bag import has_checkable_draws, has_out_of_bag_rows
 
@@ -129,7 +118,6 @@ def out_of_bag_advice(learner: Any, *, checked: bool) -> str:
 
 
 def match_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArray[Any]:
-    """Convert labels to the type of the model's classes, for example numbers to text."""
     by_text = {_label_text(label): label for label in classes.tolist()}
     values, place = np.unique(y, return_inverse=True)
     texts = [_label_text(value) for value in values.tolist()]

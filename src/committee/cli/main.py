@@ -29,12 +29,9 @@ COMMANDS = {
     "models": "committee.cli.reports:models",
     "papers": "committee.cli.papers:app",
 }
-"""Functions, or groups of commands, by the name of the command."""
 
 
 class LazyCommands(Mapping[str, Any]):
-    """The commands of `COMMANDS`, each imported when it is looked up."""
-
     def __getitem__(self, name: str) -> Any:
         found = resolve_name(COMMANDS[name])
         if not isinstance(found, typer.Typer):

@@ -47,7 +47,7 @@ OBJECTIVES = (
 """Names for the help; a test compares them with the objectives that exist."""
 
 FEW = 0.05
-"""A note is printed if less than this share of the voters keeps a weight."""
+"""A note is printed if a smaller share of the voters keeps a weight."""
 
 
 @dataclass(frozen=True)

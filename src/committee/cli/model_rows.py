@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def check_columns(learner: Any, data: str, used: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse a table that lacks columns of the model, and note columns other than these and the model's target."""
     made = getattr(learner, "provenance_", None)
     present, known = set(names), {*used, *(() if made is None else (made.target,))}
     missing = [name for name in used if name not in present]
@@ -54,7 +53,6 @@ def _them(names: Sequence[str]) -> str:
 
 
 def read_features(learner: Any, data: Path, table: TableOptions) -> Any:
-    """Read the columns that a model uses without its exposure, and note unknown categories."""
     frame = without_exposure(read_for_model(learner, data, table), fitted_exposure(learner, None))
     X = select_features(learner, frame, str(data))
     note_unknown_categories(learner, X)
@@ -70,7 +68,7 @@ def read_for_model(
     answers: Sequence[str] = (),
     rows_needed: bool = True,
 ) -> pl.DataFrame:
-    """Read a file in the column formats of a model. Columns `ids` are unchanged, columns `answers` become numbers."""
+    """Columns `ids` are unchanged, columns `answers` become numbers."""
     from committee.cli.training_table import PrintingReader
 
     check_not_dropped(learner, table)
@@ -95,10 +93,6 @@ def _with_model_names(learner: Any, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def select_features(learner: Any, frame: pl.DataFrame, data: str, ids: Sequence[str] = ()) -> Any:
-    """Select the columns that a model uses from a table, called `data` in errors.
-
-    A note names other columns, except `ids` and the target of the training.
-    """
     names = LearnedColumns.of_model(learner).names
     if names is not None:
         check_columns(learner, data, names, [name for name in frame.columns if name not in ids or name in names])
@@ -111,13 +105,10 @@ def select_features(learner: Any, frame: pl.DataFrame, data: str, ids: Sequence[
 
 @dataclass
 class UnknownCategories:
-    """Counts of categories that a model has not learned, over chunks of a table."""
-
     learner: Any
     counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, X: Any) -> None:
-        """Count the unknown categories of a frame; arrays have no categories."""
         import polars as pl
 
         table = table_schema(self.learner)

@@ -63,8 +63,6 @@ Progress = Annotated[
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Options of every command that reads tables."""
-
     sep: Annotated[
         str | None,
         typer.Option(metavar="CHARACTER", help="Separator of text files, such as ';' or tab. Default: detected."),
@@ -108,7 +106,6 @@ class TableOptions:
 
     @property
     def form(self) -> FileFormat:
-        """Format of the files; ``ValueError`` for invalid options."""
         return FileFormat.of_words(
             self.sep,
             decimal=self.decimal,
@@ -123,7 +120,6 @@ class TableOptions:
 
     @property
     def reader_settings(self) -> dict[str, Any]:
-        """Parameters of a `TableReader`; ``ValueError`` for invalid options."""
         form = self.form
         return {field.name: getattr(form, field.name) for field in fields(form)}
 
@@ -134,8 +130,6 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class LabelledOptions(TableOptions):
-    """Options of every command that reads labelled rows."""
-
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rows without a target. Default: they are left out, with a note.")
     ] = False
@@ -143,8 +137,6 @@ class LabelledOptions(TableOptions):
 
 @dataclass(frozen=True)
 class TrainingOptions(LabelledOptions):
-    """Options of every command that learns from a table."""
-
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="A,B", help="Columns to learn from although they look like row identifiers."),
@@ -210,7 +202,6 @@ def check_time_limit(seconds: float | None) -> None:
 
 
 def set_parameters(learner: Any, name: str, settings: Sequence[str]) -> None:
-    """Set parameters of a learner from texts ``NAME=VALUE``; error messages call it `name`."""
     from committee.data.text import suggest_names
 
     for setting in settings:
@@ -225,7 +216,6 @@ def set_parameters(learner: Any, name: str, settings: Sequence[str]) -> None:
 
 
 def parameters_of_models(settings: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return values by model and parameter from texts ``MODEL:NAME=VALUE``; a model name may hold colons."""
     found: dict[str, dict[str, Any]] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -237,7 +227,6 @@ def parameters_of_models(settings: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def parameter_value(text: str) -> Any:
-    """Return the value of a parameter: a Python literal, true, false, none, a learner by its name, or else the text."""
     import ast
 
     from committee import model as new_model

@@ -18,7 +18,6 @@ from committee.papers.shared.options import DATA_VARIABLE, Names
 
 
 def papers_app(papers: Mapping[str, str]) -> typer.Typer:
-    """Return the group of commands that reproduce papers; `papers` has their modules by name."""
     app = typer.Typer(
         add_completion=False,
         no_args_is_help=True,
@@ -31,7 +30,7 @@ def papers_app(papers: Mapping[str, str]) -> typer.Typer:
 
 
 def paper_command(name: str, rebuild: Callable[..., Any], steps: str = "fits") -> Callable[..., None]:
-    """Return a command whose options are the annotated parameters of `rebuild`; its progress counts `steps`."""
+    """Return a command whose options are the annotated parameters of `rebuild`."""
     taken = [p for p in inspect.signature(rebuild).parameters.values() if get_origin(p.annotation) is Annotated]
     of_names = {p.name for p in taken if get_args(p.annotation)[0] == Names}
 

@@ -205,8 +205,6 @@ def _print(text: str) -> None:
 
 @dataclass
 class Predictions:
-    """Predictions of a model as frames: identifier columns, predictions, probabilities, sets or intervals."""
-
     learner: Any
     proba: bool = False
     safe_cells: bool = False
@@ -220,7 +218,6 @@ class Predictions:
         self.unknown = UnknownCategories(self.learner)
 
     def of(self, X: Any, ids: pl.DataFrame, offset: F64 | None = None) -> pl.DataFrame:
-        """Predict rows, whose identifier columns are `ids`."""
         if not len(X):
             return self.of_no_rows(ids.schema)
         self.unknown.add(X)
@@ -232,7 +229,6 @@ class Predictions:
         return _without_formulas(result) if self.safe_cells else result
 
     def of_no_rows(self, ids: Any = None) -> pl.DataFrame:
-        """Return an empty frame of predictions, with the column types of a regular one."""
         import numpy as np
         import polars as pl
 

@@ -1,4 +1,4 @@
-"""Progress on stderr: bars on a terminal; elsewhere, on request, a line for every tenth of the work."""
+"""Progress on stderr: bars on a terminal, lines elsewhere on request."""
 
 from __future__ import annotations
 
@@ -68,7 +68,6 @@ def _bar(
 
 
 def with_progress(pieces: Pieces, task: str, *, wanted: bool | None, bar: bool = True) -> Pieces:
-    """Return chunked files that report each pass of `task` on stderr, as a bar or only as lines."""
     terminal = console(stderr=True)
     if not _shown(terminal, wanted):
         return pieces
@@ -77,8 +76,6 @@ def with_progress(pieces: Pieces, task: str, *, wanted: bool | None, bar: bool =
 
 @dataclass(frozen=True, eq=False)
 class FilesWithProgress(DerivedFiles):
-    """Files whose passes are numbered and shown."""
-
     task: str
     bar: bool
     passes: Iterator[int] = field(default_factory=lambda: count(1))
@@ -114,7 +111,6 @@ def _row_bar(task: str, total: int) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def member_progress(learner: Any, *, wanted: bool | None) -> Iterator[None]:
-    """Show the candidates of a committee of ensembles as they are trained."""
     terminal = console(stderr=True)
     if not _shown(terminal, wanted):
         yield
@@ -151,7 +147,6 @@ def _member_bar(terminal: Console) -> Iterator[Any]:
 
 @contextmanager
 def comparison_progress(wanted: bool | None, names: list[str], metric: str) -> Iterator[Hook | None]:
-    """Yield the callback that shows progress after every fit of a comparison, or `None` if progress is off."""
     terminal = console(stderr=True)
     if not _shown(terminal, wanted):
         yield None
@@ -177,8 +172,6 @@ def _fit_lines() -> Hook:
 
 
 class InterimResults:
-    """Results of the fits done so far, and the live table that shows them."""
-
     def __init__(self, names: list[str], metric: str) -> None:
         self.metric = metric
         self.results: dict[str, list[FoldResult]] = {name: [] for name in names}

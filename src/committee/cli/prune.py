@@ -92,7 +92,6 @@ class PruneOptions:
 
     @property
     def limits(self) -> dict[str, Any]:
-        """Arguments of `committee.prune` that limit the size and the loss of the pruned model."""
         names = ("max_voters", "min_gain", "max_loss", "metric")
         return {"max_nodes": _share_or_number(self.max_nodes)} | {name: getattr(self, name) for name in names}
 

@@ -60,8 +60,6 @@ LOSS_REMEDY = "add --model gradient_boosting -p loss=poisson (or gamma, tweedie)
 
 @dataclass(frozen=True)
 class RowColumns:
-    """Names of the columns of groups, times and weights, `None` where there is none."""
-
     group: str | None = None
     time: str | None = None
     weight: str | None = None
@@ -109,22 +107,19 @@ NO_COLUMNS = RowColumns()
 
 @dataclass(frozen=True, eq=False)
 class RowValues:
-    """Groups, times and weights of rows, each (n,), `None` where there are none."""
-
     groups: pl.Series | None = None
     time: pl.Series | None = None
     weights: F64 | None = None
 
     @property
     def of_fit(self) -> dict[str, Any]:
-        """Argument ``sample_weight`` of fits, if there are weights."""
         return {} if self.weights is None else {"sample_weight": self.weights}
 
 
 def take_row_columns(
     frame: pl.DataFrame, columns: RowColumns, dropped: tuple[str, ...] = ()
 ) -> tuple[pl.DataFrame, RowValues]:
-    """Take groups and weights out of a table, and times if `dropped` names them; return the rest, and the values."""
+    """Times stay in the table unless `dropped` names them."""
     from committee.data.text import pluralize, suggest_names
 
     for option, name in columns.named.items():
@@ -149,7 +144,6 @@ def take_row_columns(
 
 
 def numbers_of(column: pl.Series, what: str, *, positive: bool) -> F64:
-    """Return a column of finite numbers, at least 0 or above 0; `what` names it in errors."""
     import polars as pl
 
     least = "above 0" if positive else "of at least 0"
@@ -167,7 +161,6 @@ def numbers_of(column: pl.Series, what: str, *, positive: bool) -> F64:
 
 
 def fits_offsets(learner: Any) -> bool:
-    """Return whether a learner takes the logarithm of an exposure as offset; refuse boosting without a log link."""
     if "offset" not in signature(learner.fit).parameters:
         return False
     if learner._chosen_loss().link.name != "log":
@@ -176,11 +169,10 @@ def fits_offsets(learner: Any) -> bool:
 
 
 def rates_of(learner: Any, y: NDArray[Any], exposure: F64, weights: F64 | None) -> tuple[F64, F64]:
-    """Return numbers per unit of exposure and their row weights, both ``(n,)``, for learners without offsets.
+    """Return numbers per unit of exposure and their row weights, for learners without offsets.
 
-    For a loss with a log link the fit equals that with the logarithm of the exposure as offset: with the variance power
-    p (Poisson 1, gamma 2) a rate has the weight exposure^(2 - p). Other losses have p = 1, as variances of counts and
-    amounts grow with the exposure.
+    With a log link and the variance power p (Poisson 1, gamma 2) the fit equals that with the logarithm of the exposure
+    as offset. Other losses have p = 1, as variances of counts and amounts grow with the exposure.
     """
     power = 2.0 - getattr(getattr(learner, "number_loss", None), "variance_power", 1.0)
     units = (exposure / exposure.mean()) ** power
@@ -188,7 +180,6 @@ def rates_of(learner: Any, y: NDArray[Any], exposure: F64, weights: F64 | None) 
 
 
 def check_exposure_column(name: str | None, target: str, others: Mapping[str, str]) -> None:
-    """Refuse an exposure that is the target, or a column of another option; `others` are columns by option."""
     if name is not None and name == target:
         raise ValueError(f"--exposure {name!r} is the target; name another column")
     for option, column in others.items():
@@ -197,7 +188,6 @@ def check_exposure_column(name: str | None, target: str, others: Mapping[str, st
 
 
 def take_exposure(frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, F64]:
-    """Take the exposure out of a table; return the other columns and the exposure of each row, ``(n,)``."""
     from committee.data.text import suggest_names
 
     if name not in frame.columns:
@@ -206,7 +196,6 @@ def take_exposure(frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, F64]:
 
 
 def fitted_exposure(learner: Any, given: str | None) -> str | None:
-    """Return the name of the exposure column for rows of a model; None if it was fitted without one."""
     made = getattr(learner, "provenance_", None)
     learned: str | None = None if made is None else made.exposure
     if given is not None and learned is None:
@@ -217,10 +206,6 @@ def fitted_exposure(learner: Any, given: str | None) -> str | None:
 
 
 def log_exposure(frame: pl.DataFrame, name: str | None) -> tuple[pl.DataFrame, F64 | None]:
-    """Take the exposure, if there is one, out of rows to predict; return the other columns and its logarithm.
-
-    A note is printed if the table lacks the column, as predictions are then per unit of exposure.
-    """
     if name is None:
         return frame, None
     if name not in frame.columns:
@@ -237,7 +222,6 @@ def note_without_exposure(name: str) -> None:
 
 
 def without_exposure(frame: pl.DataFrame, name: str | None) -> pl.DataFrame:
-    """Leave the exposure, if there is one, out of rows to explain, with a note."""
     if name is None:
         return frame
     note(f"explained for an exposure of 1; multiply the prediction by {name!r}")

@@ -72,7 +72,6 @@ _PHRASES = {
 
 
 def with_options(text: str) -> str:
-    """Replace the names of Python parameters in a message by command-line options."""
     for phrase, replacement in _PHRASES.items():
         text = re.sub(rf"(?<!-){re.escape(phrase)}", replacement, text)
     text = _CALL.sub(r"\1", text)
@@ -128,7 +127,6 @@ def note(text: str) -> None:
 
 
 def print_notes(texts: Iterable[str]) -> None:
-    """Print notes, each once; three or more on columns that differ only in names, values and numbers become one."""
     for text in merge_alike(texts):
         note(text)
 
@@ -178,7 +176,6 @@ def _file_states(paths: Iterable[Path | None]) -> dict[Path, tuple[int, ...] | N
 
 @contextmanager
 def notes_on_warnings() -> Iterator[None]:
-    """Print warnings as notes, without the source line that Python adds."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *args, **kwargs: note(with_options(str(message)))

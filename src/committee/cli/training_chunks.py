@@ -39,8 +39,6 @@ SHOWN_ROWS = 10_000
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """Columns of a number per row that models do not learn from: exposure and weight, `None` where there is none."""
-
     exposure: str | None = None
     weight: str | None = None
 
@@ -49,7 +47,6 @@ class RowNumbers:
         return tuple(name for name in (self.exposure, self.weight) if name is not None)
 
     def check(self, pieces: Pieces, target: str) -> None:
-        """Refuse names that are no columns, and an exposure that is the target or the weight."""
         weight = {} if self.weight is None else {"--weight": self.weight}
         check_exposure_column(self.exposure, target, weight)
         for option, name in (("--exposure", self.exposure), *weight.items()):
@@ -86,7 +83,6 @@ def training_chunks(
     numbers: RowNumbers,
     bar: bool,
 ) -> TrainingTable:
-    """Read the target and `numbers` of files in chunks, choose the columns to learn from, and print notes on them."""
     pieces = open_chunks(data, table, text=categorical, memory_limit=memory_limit, scratch=scratch)
     numbers.check(pieces, target)
     info(files_in_chunks(pieces))
@@ -128,7 +124,6 @@ def sample_rows(
     progress: bool | None,
     columns: RowColumns,
 ) -> tuple[TrainingTable, list[Path]]:
-    """Draw rows of files, for classes stratified, and return them and the files."""
     if sample < 1:
         raise ValueError(f"--sample {sample} must be at least 1")
     pieces = open_chunks(data, columns.to_read(table), text=categorical)
@@ -156,7 +151,6 @@ def sample_rows(
 
 
 def read_target(pieces: Pieces, source: CheckedFiles, target: str) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Read the target alone from a source, shape (n,), with the checks of `split_target`, and return notes on it."""
     names = pieces.columns or ()
     if target not in names:
         raise ValueError(f"target {target!r} is not a column; {suggest_names(target, names)}")

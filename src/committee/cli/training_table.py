@@ -40,9 +40,8 @@ class TrainingTable:
     """Features `X` (a frame, or chunks) and target `y` (n,), with metadata for the model.
 
     `rows` is a frame of all rows, or of the first ones of a table in chunks. `files` are the states of files in chunks
-    before the target was read. `marks` counts the marks for missing cells in the last pass over chunks. `blanks` has a
-    cell with blanks around it for each column of chunks with such cells, but none in `rows`. `exposure` has one number
-    per row. `values` are the groups, times and weights of the rows.
+    before the target was read. `marks` counts the marks for missing cells in chunks. `blanks` has a cell with blanks
+    around it for each column of chunks with such cells, but none in `rows`.
     """
 
     X: Any
@@ -60,11 +59,9 @@ class TrainingTable:
 
     @property
     def offset(self) -> dict[str, Any]:
-        """Argument ``offset`` of fits and predictions: the logarithm of the exposure, if there is one."""
         return {} if self.exposure is None else {"offset": np.log(self.exposure)}
 
     def as_rates(self, learner: Any) -> TrainingTable:
-        """Return the table with numbers per unit of exposure, for a learner that takes no offset."""
         if self.exposure is None:
             return self
         y, weights = rates_of(learner, self.y, self.exposure, self.values.weights)
@@ -76,7 +73,6 @@ class TrainingTable:
 
 
 def part_of(rows: int, n: int) -> str:
-    """Return text for the first `rows` of `n` rows, empty if these are all."""
     return "" if rows == n else f" of the first {rows:,} rows"
 
 
@@ -102,11 +98,7 @@ def whole_table(
     free_text: bool = False,
     columns: RowColumns = NO_COLUMNS,
 ) -> TrainingTable:
-    """Read a table into memory, print notes on it, and leave out identifiers.
-
-    With `numbers` the target holds numbers; with `free_text` the model takes columns of sentences. `columns` names the
-    columns of groups, times and weights.
-    """
+    """With `numbers` the target holds numbers; with `free_text` the model takes columns of sentences."""
     check_exposure_column(exposure, target, columns.named)
     numeric = [*([target] if numbers else []), *([] if exposure is None else [exposure]), *columns.numeric]
     reader = PrintingReader(
@@ -134,7 +126,6 @@ def whole_table(
 
 
 def check_text_target(target: str, y: NDArray[Any]) -> None:
-    """Refuse a target that is text because a few of its cells are not numbers."""
     if len(np.unique(y)) <= MOST_NUMERIC_CLASSES:
         return
     import polars as pl
@@ -144,7 +135,6 @@ def check_text_target(target: str, y: NDArray[Any]) -> None:
 
 
 def check_classes(target: str, y: NDArray[Any]) -> None:
-    """Refuse numbers with decimals, and identifiers of the rows, as classes."""
     if y.dtype.kind == "f" and not all_integers(y):
         first = float(y[y != np.floor(y)][0])
         raise ValueError(
@@ -155,7 +145,6 @@ def check_classes(target: str, y: NDArray[Any]) -> None:
 
 
 def describe_target(target: str, y: NDArray[Any], numbers: bool) -> str:
-    """Describe the target, and name the option that changes the task if both tasks are possible."""
     values = np.unique(y).tolist()
     either = y.dtype.kind in "iuf" and all_integers(y) and len(values) > 2
     if numbers:

@@ -104,8 +104,7 @@ def outside_of_tasks() -> Iterator[None]:
 class Cluster:
     """The workers of a client's cluster.
 
-    Every wait ends with a `ClusterError` after `timeout` seconds without a heartbeat or a result of any worker, even if
-    the scheduler responds.
+    Waits end with a `ClusterError` after `timeout` seconds without a heartbeat or a result of any worker.
     """
 
     def __init__(self, client: Client | None, timeout: float) -> None:
@@ -121,7 +120,6 @@ class Cluster:
         self._looked = self._heard = time.monotonic()
 
     def heard(self) -> None:
-        """Record a response of the cluster, and poll for new workers if the last poll is old."""
         self._heard = time.monotonic()
         if self._heard > self._looked + POLL_SECONDS:
             self.look()
@@ -165,7 +163,6 @@ class Cluster:
 
     @property
     def addresses(self) -> list[str]:
-        """Workers that were running at the last poll."""
         return list(self._seen)
 
     def _try(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> None:
@@ -173,12 +170,10 @@ class Cluster:
             self.client.sync(call, *arguments, **named, callback_timeout=POLL_SECONDS)
 
     def on_workers(self, function: Callable[..., Any], *arguments: Any, workers: Sequence[str] | None = None) -> None:
-        """Call a function on all reachable workers, or on the reachable ones of `workers`."""
         if self.client.status == "running":
             self._try(self.client._run, function, *arguments, workers=workers, on_error="ignore")
 
     def register(self, plugin: WorkerPlugin) -> None:
-        """Install a plugin on all present and future workers."""
         for _ in range(MOST_SENDINGS):
             with suppress(OSError):  # a worker has been lost meanwhile
                 self.wait_for(partial(self.client.register_plugin, plugin))
@@ -188,7 +183,6 @@ class Cluster:
         )
 
     def send(self, value: Any) -> Future[Sent]:
-        """Send an object to a worker, to another one if that worker is lost."""
         ready = Sent.ready(value)
 
         def scatter() -> Future[Sent]:
@@ -210,10 +204,7 @@ class Cluster:
         raise AssertionError("every attempt returns or raises")
 
     def copy(self, sent: Sequence[Future[Sent]], address: str) -> Future[None]:
-        """Start to copy sent objects to a worker.
-
-        Dask's own broadcast hangs if a worker is lost. Without copies all tasks go to the worker with the objects.
-        """
+        """Dask's own broadcast hangs if a worker is lost. Without copies all tasks go to one worker."""
         future: Future[None] = self.client.submit(_hold, *sent, workers=[address], pure=False, priority=1)
         return future
 
@@ -234,7 +225,6 @@ class Cluster:
             self._try(self.client._cancel, futures)
 
     def wait_for(self, call: Callable[[], T]) -> T:
-        """Run a blocking call in a thread, polling the cluster meanwhile."""
         pool = ThreadPoolExecutor(1, "committee-dask")
         try:
             running = pool.submit(call)
@@ -280,7 +270,6 @@ class ClusterPartitions(DaskSource):
 
 
 def without_named(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """Split target and weight columns given by name from a collection."""
     names = {"y": y, "sample_weight": sample_weight}
     named = {what: name for what, name in names.items() if isinstance(name, str)}
     if not named:

@@ -28,7 +28,6 @@ from committee.learners.gradient.gradient_boosting import GradientBoosting
 E = TypeVar("E")
 
 TIMEOUT = 60.0
-"""Seconds without a heartbeat after which a fit ends."""
 
 
 @contextmanager
@@ -131,16 +130,10 @@ def fit_members(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Clu
 
 
 def gathered(table: Any, cluster: Cluster) -> Any:
-    """Compute a Dask collection; return anything else unchanged."""
     return cluster.fetched(cluster.client.compute(table)) if is_dask_collection(table) else table
 
 
 def fit_shards(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
-    """Fit gradient boosting on the shards of a Dask collection.
-
-    The client holds labels, weights and, where rows are sampled, digests of 8 bytes per row. Workers hold bin codes,
-    scores and, for lines in leaves, the encoded rows.
-    """
     X, y, sample_weight = without_named(X, y, sample_weight)
     y, sample_weight = gathered(y, cluster), gathered(sample_weight, cluster)
     with ExitStack() as ended:
@@ -153,7 +146,6 @@ def fit_shards(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Clus
 def sharded_table(
     estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, storage: Storage
 ) -> ShardedTable:
-    """Scan the partitions of a collection on the workers."""
     source = DaskSource(X)
     parts = source.delayed_parts()
     sizes, example = source.known_sizes, None

@@ -67,7 +67,6 @@ def _parts(job: Job) -> list[Any]:
 
 
 def refuse_other_version(of_client: str) -> None:
-    """Raise RuntimeError if client and worker have different versions of the library: results could differ."""
     if of_client != version("committee"):
         raise RuntimeError(
             f"the client has committee {of_client}, and a worker has {version('committee')}; "
@@ -76,7 +75,7 @@ def refuse_other_version(of_client: str) -> None:
 
 
 def run_jobs(task: bytes | Sent, *sent: Sent) -> Results:
-    """Run the jobs of `SharedObjects.task` on one thread; a worker runs one task per thread."""
+    """Run the jobs of `SharedObjects.task` on one thread."""
     begun = time.perf_counter()
     theirs, calls = pickle.loads(task.value if isinstance(task, Sent) else task)
     refuse_other_version(theirs)
@@ -92,16 +91,15 @@ def run_jobs(task: bytes | Sent, *sent: Sent) -> Results:
 
 
 TASK_SECONDS = 0.3
-"""Target run time of a task of several jobs, well above Dask's overhead of some milliseconds."""
+"""Target run time of a task of several jobs."""
 
 MOST_JOBS = 1000
-"""Maximum number of jobs of a task."""
 
 AHEAD = 3
 """Tasks in flight per thread, so that no worker is idle."""
 
 MOST_LOSSES = 3
-"""Most restarts in a row without a result, each after all workers with the shared objects were lost."""
+"""Most restarts in a row without a result."""
 
 LARGE_CONTENT = 2**20
 """Bytes from which a task is sent as an object rather than through the scheduler."""
@@ -120,7 +118,6 @@ class ClusterMembers:
 
     @contextmanager
     def results(self, jobs: Iterable[Job], *, ordered: bool = True) -> Iterator[Iterator[Any]]:
-        """Iterate over results of delayed calls, in order or as completed; leaving the context cancels the rest."""
         run = _MemberRun(self.cluster, iter(jobs), ordered)
         try:
             yield run.results()

@@ -51,7 +51,7 @@ def decision_function(estimator: Any, X: Any) -> Any:
 
 
 def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Compute the accuracy of a classifier or R2 of a regressor: workers predict the rows, the client scores them.
+    """Compute the accuracy of a classifier or R2 of a regressor; workers predict the rows of Dask collections.
 
     Parameters
     ----------

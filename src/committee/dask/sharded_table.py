@@ -31,8 +31,6 @@ from committee.learners.gradient.target import Target
 
 @dataclass(frozen=True, eq=False)
 class ShardedTable(TrainingPieces):
-    """Dask collection whose partitions `parts`, of `sizes` rows, were scanned once by the workers."""
-
     is_remote: ClassVar[bool] = True
 
     cluster: Cluster
@@ -53,7 +51,6 @@ class ShardedTable(TrainingPieces):
 
     @cached_property
     def masks(self) -> list[Mask | None]:
-        """Mask of the rows with positive weight, for each partition; `None` if all rows count."""
         counted = self.counted
         if counted is None:
             return [None] * len(self.sizes)
@@ -61,7 +58,6 @@ class ShardedTable(TrainingPieces):
 
     @cached_property
     def counts(self) -> list[int]:
-        """Number of rows of each partition with positive weight."""
         return [n if mask is None else int(mask.sum()) for n, mask in zip(self.sizes, self.masks, strict=True)]
 
     def close(self) -> None:
@@ -129,7 +125,6 @@ class ShardedMatrix(OutOfCoreMatrix):
     def codes(
         self, edges: F64, offset: NDArray[np.int64], n_categories: NDArray[np.int32], wide: bool, n_threads: int
     ) -> Any:
-        """Bin all cells on the workers; row digests come from the same pass."""
         looked, counts = self.training, self.training.counts
         looked.cluster.look()
         groups = _groups(counts, max(1, len(looked.cluster.addresses)))

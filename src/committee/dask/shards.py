@@ -48,7 +48,6 @@ class StoredShard:
     answer: Any = None
 
     def answered(self, serial: int, number: int, calls: Sequence[Call], n_threads: int) -> Any:
-        """Execute the calls of a message, unless already done, and return the result of the last call."""
         if serial != self.serial:
             for call in calls:
                 if call.method == "make":
@@ -109,7 +108,6 @@ class ShardHost(WorkerPlugin):  # type: ignore[misc]
         add: bool,
         below: Below = (),
     ) -> dict[str, Any]:
-        """Process a message; return results of the last call by shard or their sum, lost workers and missing shards."""
         if self._thread is None:
             return _nothing_of([worker.address])
         asked = [self._hand_on(worker, group, fit, serial, calls, add) for group in groups_of(below)]
@@ -139,7 +137,6 @@ class ShardHost(WorkerPlugin):  # type: ignore[misc]
 def answers_of(
     fit: str, serial: int, numbers: Sequence[int], packed: bytes, add: bool, n_threads: int
 ) -> dict[str, Any]:
-    """Return the results of this worker's shards, without a value if one of them is missing."""
     held = HELD.get(fit, {})
     missing = [number for number in numbers if number not in held]
     calls: list[Call] = pickle.loads(packed)
@@ -150,7 +147,6 @@ def answers_of(
 
 
 def groups_of(below: Below) -> list[Below]:
-    """Divide workers into at most `FAN` groups; the first of each forwards to the others."""
     return [below[first::FAN] for first in range(min(FAN, len(below)))]
 
 
@@ -185,7 +181,6 @@ class ShardHomes:
         cluster.register(ShardHost())
 
     def open(self, numbers: Sequence[int]) -> dict[int, Any]:
-        """Place each shard on the least loaded worker, and return the result of each task."""
         waiting, results = list(numbers), {}
         futures: dict[int, tuple[str, Any]] = {}
         for number in waiting:
@@ -398,7 +393,6 @@ async def _silence_of(addresses: Sequence[str]) -> dict[str, Any]:
 
 
 def packed(calls: Sequence[Call]) -> bytes:
-    """Pickle calls, by cloudpickle if they contain a user's own classes."""
     try:
         return pickle.dumps(list(calls), protocol=5)
     except (pickle.PicklingError, AttributeError, TypeError):

@@ -43,12 +43,6 @@ class Bins:
         max_bins: int,
         n_threads: int = 1,
     ) -> Bins:
-        """Learn the edges from the encoded matrix ``(n, p)`` and row weights.
-
-        A numeric column with at most `max_bins` (2 to 65535) distinct values gets one bin for each. Otherwise edges
-        share out the weight of at most `MAX_SAMPLE` rows evenly: a bin that is at least half full is closed before a
-        value that would fill it twice.
-        """
         if isinstance(X, OutOfCoreMatrix):
             return cls(*X.edges(weights, max_bins, MAX_SAMPLE, n_threads), n_categories)
         if isinstance(X, SparseMatrix):
@@ -83,7 +77,6 @@ class Bins:
         return (self.n_categories > 0).astype(np.uint8)
 
     def encode(self, X: Matrix | OutOfCoreMatrix, n_threads: int = 1) -> Codes:
-        """Return the bin numbers: `SparseCodes` of a sparse table, else ``(n, p)``, uint16 if a column has over 255."""
         if isinstance(X, SparseMatrix):
             return _core.SparseCodes(X.start, X.column, X.value, self.edges, self.offset, n_threads)
         wide = bool(self.n_bins.max(initial=1) > 255)
@@ -92,7 +85,6 @@ class Bins:
         return _core.bin_codes(X, self.edges, self.offset, self.n_categories, wide, n_threads)
 
     def threshold(self, feature: NDArray[np.int32], bin: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return thresholds t for which ``x <= t`` equals ``bin number <= bin``; +inf for last bins, 0 for bin -1."""
         split = bin >= 0
         at = self.offset[np.where(split, feature, 0)] + bin
         has_edge = split & (at < self.offset[np.where(split, feature, 0) + 1])
@@ -125,7 +117,6 @@ class Binned:
 
 
 def most_bins(max_bins: int | Literal["auto"], n_rows: float = inf, n_columns: int = 0) -> int:
-    """Return the most bins of a column; "auto": 255, but rows / 3 within 40 and 255 if columns are at least as many."""
     if max_bins != "auto":
         return max_bins
     return MOST_AUTO_BINS if n_columns < n_rows else int(min(MOST_AUTO_BINS, max(LEAST_AUTO_BINS, n_rows // 3)))

@@ -19,7 +19,6 @@ Category: TypeAlias = str | int | float | bool
 EXACT = 2.0**53  # integers below it have a float64 of their own
 MAX_CATEGORIES = 2**31 - 1  # most categories of a column: codes fit 32 bits
 MAX_SUBSET_CATEGORIES = 16
-"""Most categories of a column that trees split into subsets; those of a wider column are replaced by numbers."""
 MAX_VALUE = 1e300  # numbers that stand for categories in a file must be below it
 
 
@@ -31,14 +30,11 @@ def pack_category_bits(is_in: NDArray[np.bool_]) -> NDArray[np.uint32]:
 
 
 def unpack_category_bits(words: NDArray[np.uint32]) -> NDArray[np.intp]:
-    """Return the codes in a set of `pack_category_bits`, ascending."""
     return np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little"))
 
 
 @dataclass(frozen=True)
 class CategoryValues:
-    """Numbers that replace the categories of a high-cardinality column."""
-
     values: tuple[float, ...]  # in the order of the codes
     unknown: float  # for an unseen category: the statistic of all rows with a category
     of: str  # name of the statistic in rules, such as "rate of yes"
@@ -48,7 +44,6 @@ class CategoryValues:
         return np.append(np.array(self.values, dtype=np.float64), self.unknown)
 
     def numbers(self, codes: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the numbers ``(n,)`` of cells from their codes (NaN for unseen categories); NaN for missing cells."""
         place = np.where(np.isnan(codes), len(self.values), codes).astype(np.intp)
         return np.where(missing, np.nan, self._table[place])
 
@@ -83,8 +78,6 @@ def _is_number(value: Any) -> bool:
 
 
 class UnknownCategoryError(ValueError):
-    """A cell holds an unseen category, and the schema does not allow any."""
-
     def __init__(self, found: str) -> None:
         self.found = found
         super().__init__(
@@ -105,10 +98,6 @@ def reject_unknown(values: Any, missing: NDArray[np.bool_], codes: NDArray[np.fl
 
 
 def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]:
-    """Return the sorted distinct values of a column ``(n,)`` of numbers or booleans, without NaN.
-
-    Infinity and sizes from 2**53 are refused: two such integers may be one float64, and would become one category.
-    """
     wide = values.astype(np.float64)
     reject_infinity(wide, name)
     found = np.unique(wide[~np.isnan(wide)])
@@ -123,7 +112,6 @@ def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]
 
 
 def encode_numbers(values: NDArray[Any], categories: Sequence[Category], name: str) -> NDArray[np.float64]:
-    """Return the index of each number in `categories` as float64 ``(n,)``, NaN if it is missing or none of them."""
     if not categories:
         return np.full(len(values), np.nan)
     if isinstance(categories[0], str):

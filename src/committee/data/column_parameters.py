@@ -19,10 +19,6 @@ LARGEST_WEIGHT = 2**32 - 1  # integer of the largest weight: integers make draws
 
 
 def column_number(column: Any, table: TableSchema, parameter: str) -> int:
-    """Return the number of a column given by name or number; errors name the `parameter`.
-
-    Raises TypeError if it is neither a name nor a number, ValueError if there is no such column.
-    """
     if isinstance(column, str):
         names = table.names or ()
         if column not in names:
@@ -40,7 +36,6 @@ def column_number(column: Any, table: TableSchema, parameter: str) -> int:
 
 
 def refuse_ambiguous(columns: Iterable[Any], X: Any, parameter: str) -> None:
-    """Raise ValueError if columns are given by number and the columns of X have other numbers for names (pandas)."""
     if not any(isinstance(column, Integral) for column in columns) or not is_frame(X):
         return
     names = list(X.columns)
@@ -53,11 +48,6 @@ def refuse_ambiguous(columns: Iterable[Any], X: Any, parameter: str) -> None:
 
 
 def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
-    """Return the weights of columns in draws, ``(p,)``, as integers; the largest is `LARGEST_WEIGHT`.
-
-    `given` maps columns to weights (1 for all others), or is array-like ``(p,)``. Raises TypeError or ValueError if a
-    column or weight is not valid.
-    """
     p = table.n_features
     if isinstance(given, Mapping):
         listed: list[Any] = [1.0] * p
@@ -80,10 +70,7 @@ def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
 
 
 def check_draws(weights: NDArray[np.uint32] | None, of_tree: int, of_node: int) -> None:
-    """Raise ValueError if columns have weights but are not drawn.
-
-    `of_tree` and `of_node` are the numbers of columns that a tree and a node draw; without a draw 0, or for trees all.
-    """
+    """`of_tree` and `of_node` are the numbers of columns that a tree and a node draw; 0 without a draw."""
     if weights is not None and not of_node and of_tree in (0, len(weights)):
         raise ValueError(
             "feature_weights weigh draws of columns, but here every node has all columns; set max_features, or "

@@ -54,13 +54,11 @@ class Column:
     kind: Kind  # of the present values
     declared: bool  # whether its type is categorical (Categorical, Enum, dictionary)
     order: tuple[Any, ...] | None
-    """Categories in the order of the type (Enum, ordered Categorical or dictionary), else None."""
     series: nw.Series[Any]
     seconds: Seconds | None = None  # cells of a column of dates, times or durations
 
     @classmethod
     def read(cls, series: nw.Series[Any], name: str) -> Column:
-        """Find the kind of a series; raise for nested or complex values, and mixed cells."""
         import narwhals as nw
 
         pandas_like = series.implementation.is_pandas_like()
@@ -89,7 +87,6 @@ class Column:
         raise ValueError(_refusal(series, name))
 
     def is_categorical(self, chosen: bool | None) -> bool:
-        """Return whether the column is categorical, as the user has chosen, or by its type if `chosen` is None."""
         if self.seconds is not None:
             if chosen:
                 raise ValueError(
@@ -106,7 +103,6 @@ class Column:
         return categorical
 
     def numbers(self) -> NDArray[Any]:
-        """Return the values as numbers ``(n,)``, NaN if missing; a view of the frame if possible."""
         import narwhals as nw
 
         if self.seconds is not None:
@@ -131,14 +127,9 @@ class Column:
 
     @property
     def form(self) -> str | None:
-        """Format of dates, times or durations, None for other columns."""
         return None if self.seconds is None else self.seconds.shortest_form
 
     def check_kind(self, form: str | None, categories: Sequence[Category] | None, typed: bool) -> None:
-        """Raise unless the column is of the kind in training: dates, times, durations, or none of these.
-
-        `form` is the format in training, None for other columns. Numbers pass as seconds unless training was `typed`.
-        """
         wanted = None if form is None else kind_of_format(form)
         if self.kind == wanted or (wanted is None and self.seconds is None):
             return
@@ -178,7 +169,6 @@ class Column:
         return missing if self.kind == "text" else missing | np.isnan(self.numbers())
 
     def codes(self, categories: Sequence[Category]) -> NDArray[np.float64]:
-        """Return the index of each value in `categories`, NaN if it is missing or none of them."""
         import narwhals as nw
 
         if not categories:
@@ -209,7 +199,6 @@ class Column:
 
 
 def in_declared_order(found: tuple[Category, ...], order: tuple[Any, ...] | None) -> tuple[Category, ...]:
-    """Return the categories that occur, in the declared order if the column type has one."""
     if order is None:
         return found
     occurring = {category: category for category in found}
@@ -316,7 +305,6 @@ DerivedColumns: TypeAlias = Literal["auto", "dates", "text"] | None  # kinds of 
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether ``X`` is a data frame, lazy ones included; narwhals is imported only where it is needed."""
     if isinstance(X, np.ndarray | list | tuple):
         return False
     if type(X).__module__.partition(".")[0] in ("builtins", "numpy", "scipy", "sklearn"):
@@ -327,7 +315,6 @@ def is_frame(X: Any) -> bool:
 
 
 def check_frame(X: Any) -> None:
-    """Raise for a lazy frame, and for duplicate column names."""
     from narwhals.dependencies import is_into_lazyframe
 
     if is_into_lazyframe(X):
@@ -345,10 +332,7 @@ def open_frame(X: Any) -> nw.DataFrame[Any]:
 
 
 def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:
-    """Take the columns that arguments name, such as ``sample_weight="w"``, out of a frame.
-
-    Return the frame without these columns, and all arguments as vectors; with an out-of-core table all is unchanged.
-    """
+    """Take the columns that arguments name, such as ``sample_weight="w"``, out of a frame."""
     names = {key: name for key, name in vectors.items() if isinstance(name, str)}
     if not names or is_out_of_core(X):
         return X, *vectors.values()
@@ -366,17 +350,13 @@ def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:
 
 
 def without_named(X: Any, named: Mapping[str, str], learned: Iterable[str]) -> Any:
-    """Return a frame without those of its columns that a fit took as vectors, such as the target.
-
-    `learned` are the feature columns of the model, which stay.
-    """
+    """Drop the columns that a fit took as vectors, such as the target, unless they are among its features."""
     frame = open_frame(X)
     extra = [name for name in dict.fromkeys(named.values()) if name in frame.columns and name not in learned]
     return frame.drop(extra).to_native() if extra else X
 
 
 def warn_of_other_order(X: Any, table: str = "X", **vectors: Any) -> None:
-    """Warn if a vector has the index of a pandas frame, named `table`, in another order: rows match by position."""
     index: Any = getattr(X, "index", None)
     if not hasattr(index, "equals"):
         return
@@ -392,7 +372,6 @@ def warn_of_other_order(X: Any, table: str = "X", **vectors: Any) -> None:
 
 
 def column_names(columns: Sequence[Any]) -> tuple[str, ...] | None:
-    """Return the column names, None if none is text (pandas numbers columns without names)."""
     named = [isinstance(name, str) for name in columns]
     if not any(named):
         return None
@@ -406,14 +385,12 @@ def column_names(columns: Sequence[Any]) -> tuple[str, ...] | None:
 
 
 def read_columns(frame: nw.DataFrame[Any], names: Sequence[str] | None) -> list[Column]:
-    """Return the columns, named x0, x1, ... if they have no names."""
     return [
         Column.read(series, f"x{j}" if names is None else names[j]) for j, series in enumerate(frame.iter_columns())
     ]
 
 
 def check_column_names(learned: Sequence[str], given: Sequence[str]) -> None:
-    """Raise unless the names of a table are those of training, in the same order."""
     if tuple(learned) == tuple(given):
         return
     learned_set, given_set = set(learned), set(given)
@@ -433,7 +410,6 @@ def check_column_names(learned: Sequence[str], given: Sequence[str]) -> None:
 def categorical_mask(
     categorical_features: Any, names: Sequence[str] | None, n_columns: int
 ) -> NDArray[np.bool_] | None:
-    """Return the mask ``(p,)`` of the columns that the user chose as categorical, None for ``"from_dtype"``."""
     mask = np.zeros(n_columns, dtype=bool)
     if categorical_features is None:
         return mask

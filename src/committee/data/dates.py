@@ -1,4 +1,4 @@
-"""Dates and times as numbers: seconds since 1970 in UTC or since midnight, from text and frames, and back to text."""
+"""Dates, times and durations as seconds: dates since 1970 in UTC, times of the day since midnight."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TIME_FORMATS = (
     "%Y-%m-%d %H:%M:%S%.f%#z",
     *_CLOCK,
 )
-"""Formats of text in the notation of polars' ``strptime``; years have four digits."""
+"""In the notation of polars' ``strptime``."""
 KNOWN_TIME_FORMATS = frozenset({*TIME_FORMATS, DURATION_FORMAT})  # formats of columns whose numbers are seconds
 
 SECONDS_PER_DAY = 86_400.0
@@ -59,26 +59,22 @@ _SWAPPED = dict(zip((*_DAY_FIRST, *_MONTH_FIRST), (*_MONTH_FIRST, *_DAY_FIRST), 
 
 
 def day_month_order(form: str) -> str | None:
-    """Return ``"day-first"`` or ``"month-first"`` for formats such as ``%d/%m/%Y`` and ``%m-%d-%Y``, else None."""
     if form.startswith(_DAY_FIRST):
         return "day-first"
     return "month-first" if form.startswith(_MONTH_FIRST) else None
 
 
 def swap_day_month(form: str) -> str | None:
-    """Return a format with day and month exchanged, None for a format that has no `day_month_order`."""
     return next((form.replace(one, other) for one, other in _SWAPPED.items() if form.startswith(one)), None)
 
 
 def allowed_formats(order: str | None) -> tuple[str, ...]:
-    """Return the formats of an order: all for None, year first and times for "iso", else all but the other order."""
     if order == "iso":
         return tuple(form for form in TIME_FORMATS if form.startswith("%Y") or form in _CLOCK)
     return tuple(form for form in TIME_FORMATS if order is None or day_month_order(form) in (None, order))
 
 
 def parse_seconds(texts: pl.Series, form: str) -> pl.Series:
-    """Parse text as seconds; null for text of another format and for years before 1000."""
     import polars as pl
 
     if form in _CLOCK:
@@ -96,7 +92,6 @@ def typed_seconds(times: pl.Series) -> pl.Series:
 
 
 def polars_seconds(times: pl.Series) -> F64:
-    """Return typed dates, times and durations as seconds, NaN if missing."""
     import polars as pl
 
     unit = "D" if times.dtype == pl.Date else getattr(times.dtype, "time_unit", "ns")  # a Time has nanoseconds
@@ -105,7 +100,6 @@ def polars_seconds(times: pl.Series) -> F64:
 
 
 def restore_times(frame: pl.DataFrame, forms: Mapping[str, str]) -> pl.DataFrame:
-    """Return a frame whose columns of seconds with these formats are typed dates (in UTC), times and durations."""
     import polars as pl
 
     kinds: dict[TimeKind, Any] = {"date": pl.Datetime("us"), "time of day": pl.Time, "duration": pl.Duration("us")}
@@ -118,7 +112,6 @@ def restore_times(frame: pl.DataFrame, forms: Mapping[str, str]) -> pl.DataFrame
 
 
 def ticks_as_seconds(ticks: NDArray[np.int64], unit: Any) -> F64:
-    """Convert whole numbers of a unit of NumPy's times to seconds; equal times in different units are equal numbers."""
     if unit == "D":
         return np.asarray(ticks * SECONDS_PER_DAY)
     if unit != "ns":
@@ -130,10 +123,7 @@ def ticks_as_seconds(ticks: NDArray[np.int64], unit: Any) -> F64:
 
 
 def infer_time_format(column: pl.Series, order: str | None = None) -> tuple[str | None, bool]:
-    """Return the format of a column of dates or times, None if there is none, and whether day and month are certain.
-
-    If each cell could have the day or the month first, the day is taken to be first, unless an `order` is given.
-    """
+    """Return the time format of a column or None, and whether the order of day and month is certain."""
     import polars as pl
 
     typed = {pl.Date: DATE_FORMAT, pl.Datetime: DATETIME_FORMAT, pl.Time: TIME_FORMAT, pl.Duration: DURATION_FORMAT}
@@ -152,7 +142,7 @@ def infer_time_format(column: pl.Series, order: str | None = None) -> tuple[str 
 
 
 def mixed_order_cells(present: pl.Series) -> tuple[str, str] | None:
-    """Return two cells with day and month in different order, if all cells are dates of either order, else None."""
+    """Return a day-first and a month-first cell if all cells are dates of one of the two orders, else None."""
     for form in TIME_FORMATS:
         other = swap_day_month(form) if day_month_order(form) == "day-first" else None
         if other is None or (
@@ -166,7 +156,6 @@ def mixed_order_cells(present: pl.Series) -> tuple[str, str] | None:
 
 
 def non_time_cells(column: pl.Series) -> pl.Series:
-    """Return a mask of the cells that are no dates or times in a column of them; all False if these exceed 10 %."""
     import polars as pl
 
     present = column.drop_nulls()
@@ -186,16 +175,10 @@ def kind_of_format(form: str) -> TimeKind:
 
 
 def is_whole_days(form: str) -> bool:
-    """Return whether a format has days without a time of the day."""
     return form != DURATION_FORMAT and "%H" not in form
 
 
 def format_seconds(seconds: float, form: str) -> str:
-    """Return the date or time of a column of this format, as ``2024-02-01 10:30``, or a duration by `format_duration`.
-
-    In a format of whole days, a moment within a day (such as a threshold) is that day. A number beyond the calendar
-    stays in seconds.
-    """
     if form == DURATION_FORMAT:
         return format_duration(seconds)
     try:
@@ -211,13 +194,11 @@ def format_seconds(seconds: float, form: str) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration in the largest unit of which it has at least two, else in seconds."""
     unit, name = duration_unit(seconds)
     return f"{seconds / unit:.4g} {name}"
 
 
 def duration_unit(seconds: float) -> tuple[float, str]:
-    """Return the largest unit of which a duration has at least two, else the second: its seconds and its name."""
     return next(((size, name) for size, name in _UNITS if abs(seconds) >= 2.0 * size), (1.0, "seconds"))
 
 
@@ -232,21 +213,17 @@ _MISSING = np.iinfo(np.int64).min  # of NumPy's times, as ticks
 
 @dataclass(frozen=True, eq=False)
 class Seconds:
-    """Cells of a column of dates, times or durations: seconds, NaN if missing, and their format."""
-
-    values: F64
+    values: F64  # NaN if missing
     form: str
 
     @property
     def shortest_form(self) -> str:
-        """Format of dates without a time of the day if all are whole days without a zone, else that of the type."""
         if self.form != DATETIME_FORMAT or (self.values % SECONDS_PER_DAY > 0.0).any():
             return self.form
         return DATE_FORMAT
 
 
 def read_seconds(series: nw.Series[Any]) -> Seconds | None:
-    """Return the cells of a typed column as seconds, None if its type has neither dates nor times nor durations."""
     import narwhals as nw
 
     dtype = series.dtype
@@ -278,7 +255,7 @@ def read_seconds(series: nw.Series[Any]) -> Seconds | None:
 
 
 def read_object_seconds(cells: pd.Series[Any], kind: str) -> Seconds | None:
-    """Return Python dates, times or durations as seconds, None for others; `kind` is that of pandas' `infer_dtype`."""
+    """`kind` is that of pandas' ``infer_dtype``."""
     import pandas as pd
 
     present = cells.dropna()
@@ -312,7 +289,6 @@ def read_object_seconds(cells: pd.Series[Any], kind: str) -> Seconds | None:
 
 
 def kind_of_moment(value: object) -> str | None:
-    """Return the kind of a Python object that is a date, a time of the day or a duration, else None."""
     kinds: dict[str, tuple[type, ...]] = {
         "date": (dt.date, np.datetime64),
         "time of day": (dt.time,),
@@ -322,7 +298,6 @@ def kind_of_moment(value: object) -> str | None:
 
 
 def intervals_as_text(series: nw.Series[Any]) -> nw.Series[Any]:
-    """Return a pandas column of intervals, or of intervals as categories, as categories of text; others as they are."""
     import pandas as pd
 
     native = series.to_native()

@@ -15,7 +15,7 @@ from committee.data.table_schema import TableSchema
 MAX_NUMBER = 1e150  # largest number in a linear score: its square must be finite
 
 MAX_INDICATORS = 2**28
-"""Most cells of indicator columns: 2 GiB. One category per row would fill any memory."""
+"""Most cells of indicator columns (2 GiB)."""
 
 
 Room: TypeAlias = Callable[[tuple[int, ...]], F64]  # allocates a matrix of a shape, in memory or in a file
@@ -86,7 +86,6 @@ class Design:
 
     @property
     def is_table(self) -> bool:
-        """True if the design columns are those of the table: all numeric, none with missing values in training."""
         return len(self) == len(self.fill) and bool((self.category == -1).all())
 
     def matrix(self, X: F64) -> F64:
@@ -109,7 +108,6 @@ class Design:
         return D
 
     def names(self, table: TableSchema) -> list[str]:
-        """Return names of the design columns: ``age``, ``city = Oslo``, ``age missing``."""
         words = []
         for j, code in zip(self.source.tolist(), self.category.tolist(), strict=True):
             name, known = table.column(j), table.coded(j)

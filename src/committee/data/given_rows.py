@@ -16,7 +16,6 @@ from committee.data.matrices import Matrix, as_sparse_matrix, is_sparse, numeric
 
 
 def given_table(X: Any, left_out: Sequence[int] = ()) -> Any:
-    """Frame without the columns `left_out`, by number; other tables as float64 or CSR array ``(n, p)``."""
     if is_sparse(X):
         cells = as_sparse_matrix(X)
         index = np.int32 if len(cells.value) < 2**31 else np.int64  # few estimators take 64-bit indices
@@ -30,14 +29,11 @@ def given_table(X: Any, left_out: Sequence[int] = ()) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class GivenRows:
-    """Rows as a table of `given_table`, and as an encoded matrix."""
-
     table: Any
     cells: Matrix
 
     @classmethod
     def of(cls, X: Any, cells: Matrix, left_out: Sequence[int] = ()) -> GivenRows:
-        """Rows of the user's table `X`, of which `cells` is the encoded matrix."""
         return cls(given_table(X, left_out), cells)
 
     def __len__(self) -> int:

@@ -23,18 +23,12 @@ def is_named_like_an_identifier(name: str) -> bool:
 
 
 def text_reason(n_distinct: int, n: float) -> str | None:
-    """Return why text with so many different values in `n` rows identifies these, None if it does not."""
     if n < LEAST_ROWS or n_distinct <= DISTINCT_TEXT * n:
         return None
     return f"is text with {n_distinct:,} different values in {n:,.0f} rows"
 
 
 def whole_number_reason(name: str, cells: NDArray[np.integer]) -> str | None:
-    """Return why a column of whole numbers ``(n,)`` identifies the rows, None if it does not.
-
-    Such numbers count the rows in equal steps, permute consecutive numbers, or all differ under a name such as ``id``
-    or ``customer_no``.
-    """
     n = len(cells)
     if n < LEAST_ROWS or len(np.unique(cells)) < n:
         return None

@@ -15,8 +15,6 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 @dataclass(frozen=True, eq=False)
 class CodedText:
-    """A vector of texts as codes: one to four bytes a row, however long the texts are."""
-
     codes: NDArray[Any]  # (n,): index of each row's text
     texts: NDArray[np.str_]  # distinct texts, ascending
 
@@ -32,7 +30,6 @@ class CodedText:
         return cls(np.concatenate([place[part.codes] for place, part in zip(places, parts, strict=True)]), texts)
 
     def counted(self) -> tuple[NDArray[np.str_], NDArray[Any]]:
-        """Return the sorted texts that occur, and the index of each row's text among them."""
         present = np.flatnonzero(np.bincount(self.codes, minlength=len(self.texts)))
         place = np.zeros(len(self.texts), dtype=self.codes.dtype)
         place[present] = np.arange(len(present))
@@ -80,7 +77,6 @@ def _codes_for(n: int) -> type[np.unsignedinteger[Any]]:
 
 
 def infer_task(y: NDArray[Any]) -> Task:
-    """Return whether a target ``(n,)`` holds classes (text, booleans, few whole numbers) or numbers to predict."""
     if y.dtype.kind not in "iuf":
         return "classes"
     values = np.unique(y)
@@ -95,7 +91,6 @@ def all_integers(values: NDArray[Any]) -> bool:
 
 
 def label_vector(y: ArrayLike | CodedText | None) -> Labels:
-    """Return class labels as a vector ``(n,)`` of whole numbers, booleans or text; raise for numbers to predict."""
     if y is None:
         raise ValueError("A classifier requires y to be passed, but the target y is None; give each row's class.")
     if (q := n_columns(y)) > 1:
@@ -119,10 +114,6 @@ def label_vector(y: ArrayLike | CodedText | None) -> Labels:
 
 
 def refuse_identifier(n_classes: int, n_rows: float, what: str) -> None:
-    """Raise if the classes are identifiers of the rows: more than `MOST_FEW_CLASSES`, and more than rows / 2.
-
-    >>> refuse_identifier(200, 400, "y")
-    """
     if n_classes <= max(MOST_FEW_CLASSES, n_rows / 2):
         return
     raise ValueError(
@@ -147,7 +138,6 @@ def encode_classes(y: Labels) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def scored_classes(n_classes: int) -> range:
-    """Return the class numbers that have a score against the rest: of two classes the second, otherwise all."""
     return range(1 if n_classes == 2 else 0, n_classes)
 
 
@@ -157,7 +147,6 @@ def n_columns(y: Any) -> int:
 
 
 def target_matrix(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
-    """Return numbers to predict as float64: a vector ``(n,)``, or a matrix ``(n, q)`` of several targets."""
     if n_columns(y) < 2:
         return target_vector(y, name)
     if issparse(y):
@@ -166,7 +155,6 @@ def target_matrix(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
 
 
 def target_vector(y: ArrayLike | None, name: str = "y") -> NDArray[np.float64]:
-    """Return numbers to predict as a float64 vector ``(n,)``; errors call it `name`."""
     if y is None:
         raise ValueError(f"A regressor requires {name} to be passed, but the target {name} is None; give numbers.")
     if (q := n_columns(y)) > 1:

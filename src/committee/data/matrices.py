@@ -37,7 +37,6 @@ class SparseMatrix:
 
     @classmethod
     def read(cls, X: Any) -> Self:
-        """Read a scipy matrix: duplicate cells are summed, and inconsistent index arrays are refused."""
         kind = type(X).__name__
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got a sparse {X.ndim}D array instead: X is a {kind}; reshape it.")
@@ -86,7 +85,6 @@ class SparseMatrix:
             yield stored if len(stored) == len(self) else np.append(stored, 0.0)
 
     def blocks(self, columns: NDArray[np.integer], n_threads: int = 1) -> Iterator[F64]:
-        """Yield dense blocks of rows, in the given ascending columns."""
         place = np.full(self.n_columns, -1, dtype=np.int32)
         place[columns] = np.arange(len(columns))
         step = max(1, _BLOCK // max(1, len(columns)))
@@ -104,12 +102,10 @@ class SparseMatrix:
 Matrix: TypeAlias = F64 | SparseMatrix  # an encoded matrix, dense or sparse
 
 
-class OutOfCoreTable:
-    """Base of tables that are read piece by piece."""
+class OutOfCoreTable: ...
 
 
 def is_out_of_core(X: Any) -> bool:
-    """Return whether a table is read piece by piece: `Pieces`, a polars LazyFrame or a Dask collection."""
     if isinstance(X, OutOfCoreTable):
         return True
     library = type(X).__module__.partition(".")[0]
@@ -119,7 +115,6 @@ def is_out_of_core(X: Any) -> bool:
 
 
 def is_sparse(X: Any) -> bool:
-    """Return whether a table is a scipy sparse array or matrix, or a `SparseMatrix`."""
     return isinstance(X, SparseMatrix) or bool(issparse(X))
 
 
@@ -172,12 +167,10 @@ def _rises(start: NDArray[np.integer], places: NDArray[np.integer]) -> bool:
 
 
 def is_matrix(X: Any) -> bool:
-    """Return whether `X` is a NumPy array that `numeric_matrix` returns unchanged."""
     return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous
 
 
 def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
-    """Convert a 2D array of numbers to C-contiguous float64; errors name columns by `names`."""
     if is_matrix(X):
         checked: NDArray[np.float64] = X
         return checked
@@ -220,7 +213,6 @@ def reject_path(X: Any) -> None:
 
 
 def overflows_float(value: Any) -> bool:
-    """Return whether a cell is a number beyond float64, such as an integer of 400 digits."""
     try:
         float(value)
     except OverflowError:

@@ -28,8 +28,6 @@ class NamedCalls:
 
 
 def named_call(method: Method) -> Method:
-    """Return a method that raises the errors of `NamedCalls`."""
-
     @wraps(method)
     def call(self: Any, *args: Any, **keywords: Any) -> Any:
         try:

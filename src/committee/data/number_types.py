@@ -26,14 +26,12 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 
 def checked_length(name: str, array: NDArray[Any]) -> int:
-    """Return the length of an array; raise for an array of 0 dimensions."""
     if not array.ndim:
         raise ValueError(f"{name} is a single number; it must be an array.")
     return len(array)
 
 
 def check_array(name: str, array: NDArray[Any], dtype: type[np.generic], shape: tuple[int, ...]) -> None:
-    """Raise unless an array is C-contiguous and of this type and shape."""
     if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
         raise ValueError(
             f"{name} is {array.dtype} of shape {array.shape}; it must be {np.dtype(dtype)} of shape {shape}, and "
@@ -42,7 +40,6 @@ def check_array(name: str, array: NDArray[Any], dtype: type[np.generic], shape: 
 
 
 def check_finite(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
-    """Raise unless an array holds finite float64 numbers and is of this shape."""
     check_array(name, array, np.float64, shape)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds a number that is not finite.")

@@ -17,13 +17,11 @@ R = TypeVar("R", bound=WeightedRows)
 
 @dataclass(frozen=True)
 class Offsets:
-    """Offsets of the training rows and the validation rows of a fit, as they are given."""
-
     training: Any = None
     validation: Any = None
 
     def of_training(self, rows: R, weights: ArrayLike | None) -> R:
-        """Return training rows with their offsets; `weights` ``(n,)`` are those of all rows, None if all are kept."""
+        """Add the offsets to training rows; `weights` are those of all the user's rows, None if none was left out."""
         if self.training is None:
             return rows
         kept = np.ones(len(rows), dtype=bool) if weights is None else nonzero_weights(np.asarray(weights))
@@ -39,13 +37,6 @@ class Offsets:
 
 
 def checked_offset(offset: Any, n_rows: int, name: str = "offset") -> F64:
-    """Return an offset as finite numbers ``(n,)`` or ``(n, D)``; errors call it `name`.
-
-    Raises
-    ------
-    ValueError
-        If it has another shape, or holds other than finite numbers.
-    """
     try:
         numbers = np.asarray(offset, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -65,7 +56,6 @@ def checked_offset(offset: Any, n_rows: int, name: str = "offset") -> F64:
 
 
 def check_scores(offset: F64 | None, n_scores: int) -> None:
-    """Raise ``ValueError`` unless an offset ``(n,)`` or ``(n, D)`` has a number for each of a row's scores."""
     given = 1 if offset is None or offset.ndim == 1 else offset.shape[1]
     if offset is not None and given != n_scores:
         shape = "(n,)" if n_scores == 1 else f"(n, {n_scores})"

@@ -28,15 +28,11 @@ EXTRAS = {
 """The smallest extra of pyproject.toml that installs a package."""
 
 
-class MissingExtraError(ImportError):
-    """An optional dependency is not installed."""
+class MissingExtraError(ImportError): ...
 
 
 def require_package(package: str, what: str, instead: str = "") -> None:
-    """Raise unless an optional package, a key of `EXTRAS`, is installed.
-
-    In the error, `what` is the feature that needs the package, and `instead` a hint how to do without.
-    """
+    """In the error, `what` is the feature that needs the package, and `instead` a hint how to do without."""
     if find_spec(package) is None:
         raise MissingExtraError(
             f'{what} needs {package}, which is not installed: pip install "committee[{EXTRAS[package]}]", or'
@@ -45,7 +41,7 @@ def require_package(package: str, what: str, instead: str = "") -> None:
 
 
 def stub_imports(file: str) -> dict[str, str]:
-    """Return the public names in the stub of a package with this ``__file__``, each with the module that defines it."""
+    """Return the public names in the stub of a package, each with the module that the stub imports it from."""
     imports = ast.walk(ast.parse(Path(file).with_suffix(".pyi").read_bytes()))
     own = [node for node in imports if isinstance(node, ast.ImportFrom) and str(node.module).startswith("committee.")]
     return {alias.name: str(node.module) for node in own for alias in node.names}
@@ -56,8 +52,7 @@ def lazy_attributes(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package (PEP 562) that imports a name when it is first used.
 
-    No name may be that of a module of the package: an imported module would hide it. All names need the optional
-    package `requires`.
+    No name may be that of a module of the package: an imported module would hide it.
     """
 
     def lookup(name: str) -> Any:

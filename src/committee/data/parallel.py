@@ -24,27 +24,19 @@ MAX_THREADS = 256  # bound on what a very large n_jobs starts
 POLL_SECONDS = 0.1  # between two checks for an interrupt while another thread works
 
 STOPPING_SECONDS = 0.3
-"""Longest wait for running work after an interrupt, for which kernels check every 0.05 s."""
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the ceiling on native threads of a scikit-learn style ``n_jobs``.
-
-    None is 1, unless a joblib backend in force sets another number, and -1 is all processors. The ceiling is 1 in a
-    daemonic process, such as a worker of multiprocessing, and inside the inner of two nested joblib runs.
-    """
     if n_jobs and current_process().daemon:
         return 1  # as in joblib, but without its warning, which is about processes
     return max(1, min(int(effective_n_jobs(n_jobs)), MAX_THREADS))
 
 
 def n_processes(jobs: int, tasks: int) -> int:
-    """Return the number of worker processes: the least of `jobs`, `tasks` and the processors."""
     return max(1, min(jobs, tasks, int(cpu_count())))
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Limit BLAS, which ignores `n_jobs`, to one thread: many small systems are solved faster that way."""
     limited: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
     return limited
 
@@ -87,7 +79,6 @@ _executor: ContextVar[MemberExecutor | None] = ContextVar("members_from_executor
 
 @contextmanager
 def members_from_executor(executor: MemberExecutor | None) -> Iterator[None]:
-    """Train the members of all fits in the block by an executor; `None` for threads of this process."""
     token = _executor.set(executor)
     try:
         yield
@@ -100,13 +91,11 @@ def member_executor() -> MemberExecutor | None:
 
 
 def trained_members(jobs: Iterable[Any], n_jobs: int | None) -> AbstractContextManager[Iterator[Any]]:
-    """Run joblib's delayed calls by the `MemberExecutor` in force, else on `n_jobs` threads; results are in order."""
     executor = member_executor()
     return in_parallel(jobs, n_jobs) if executor is None else executor.results(jobs)
 
 
 def completed_results(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManager[Iterator[Any]]:
-    """Run joblib's delayed calls by the `MemberExecutor` in force, else in `n_jobs` processes, in any order."""
     executor = member_executor()
     if executor is not None:
         return executor.results(jobs, ordered=False)
@@ -117,7 +106,7 @@ def completed_results(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManage
 
 
 def in_own_thread(function: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Call an uninterruptible function in another thread. On interrupts and errors call `stop` and wait up to 0.3 s."""
+    """Call a function that signals do not interrupt in another thread, so that an interrupt calls `stop`."""
     future: Future[T] = Future()
 
     def work() -> None:

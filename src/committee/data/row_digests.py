@@ -1,9 +1,4 @@
-"""Digests of rows, and a sketch of a table's rows by which other rows are recognised.
-
-A digest depends on the cells of a row in single precision, that of `unordered_digests` on other rows, too. Equal rows
-have the same digest at any position, dense or sparse. Draws and folds that use digests treat a row of weight k as k
-equal rows, in any order of the rows.
-"""
+"""Digests of rows, and a sketch of a table's rows by which other rows are recognised."""
 
 from __future__ import annotations
 
@@ -23,15 +18,11 @@ U64 = NDArray[np.uint64]
 
 
 def row_digests(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
-    """Return digests ``(n,)`` of rows that depend on the order of the columns."""
     return _of_rows(X, np.arange(1, X.shape[1] + 1, dtype=np.uint64), n_threads)
 
 
 def digests_of_kinds(X: Matrix | OutOfCoreMatrix, categorical: Mask | None, n_threads: int) -> tuple[U64, U64 | None]:
-    """Return digests ``(n,)`` of rows by the numeric columns, and by all columns (None without `categorical` ones).
-
-    The first are the same if categories are renamed.
-    """
+    """Return digests of rows by the numeric columns, and by all columns, None if there are no others."""
     if isinstance(X, SparseMatrix):
         return row_digests(X, n_threads), None
     found = X.digests_of_kinds(n_threads) if isinstance(X, OutOfCoreMatrix) else _dense(X, categorical, n_threads)
@@ -40,16 +31,13 @@ def digests_of_kinds(X: Matrix | OutOfCoreMatrix, categorical: Mask | None, n_th
 
 
 def cell_sums(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
-    """Return digests ``(n,)`` of rows by their cells alone, whatever column each is in."""
     return _of_rows(X, np.zeros(X.shape[1], dtype=np.uint64), n_threads)
 
 
 def unordered_digests(X: Matrix | OutOfCoreMatrix, n_threads: int, classes: NDArray[np.uint16] | None = None) -> U64:
-    """Return digests ``(n,)`` of different rows that do not depend on the order of the columns.
+    """Return digests of rows that do not depend on the order of the columns.
 
-    Sums of cells are not enough: they tell rows of zeros and ones apart only by the number of ones. So each column
-    counts with a digest of its content, and in that each cell with the digest of its row. Columns of equal content,
-    such as those of a whole grid, are alike unless `classes` of the rows tell them apart.
+    Sums of cells alone would tell rows of zeros and ones apart only by the number of ones.
     """
     sums = cell_sums(X, n_threads)
     if classes is not None:
@@ -58,7 +46,6 @@ def unordered_digests(X: Matrix | OutOfCoreMatrix, n_threads: int, classes: NDAr
 
 
 def column_digests(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
-    """Return digests ``(p,)`` of columns by their cells, in any order of rows and columns."""
     return _of_columns(X, cell_sums(X, n_threads))
 
 
@@ -84,8 +71,6 @@ AT_ONCE = 2**20  # rows that are sorted at a time
 
 @dataclass(frozen=True)
 class RowOverlap:
-    """Number of rows of a table that are among the rows of a sketch."""
-
     n_rows: int
     n_judged: int  # rows that can be compared: all, or those whose digests are within the range of the sketch
     n_known: int
@@ -101,9 +86,7 @@ class RowOverlap:
 
 @dataclass(frozen=True, eq=False)
 class RowSketch:
-    """The smallest digests of a table's rows (bottom-k sampling, [1]_).
-
-    A random sample of the distinct rows. A row of two tables is in both sketches if its digest is below both bounds.
+    """The smallest digests of a table's rows, a random sample of its distinct rows (bottom-k sampling, [1]_).
 
     .. [1] E. Cohen, H. Kaplan (2007). Summarizing data using bottom-k sketches. PODC.
     """

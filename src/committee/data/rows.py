@@ -44,8 +44,6 @@ RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]  # indices of
 
 
 class WeightedRows:
-    """Base of `Rows` of classes and `TargetRows` of numbers; all rows have positive weight."""
-
     X: Matrix | OutOfCoreMatrix
     weights: NDArray[np.float64]
     uniform: bool  # whether no weights are given, so that all are 1
@@ -73,7 +71,6 @@ class WeightedRows:
         return self.uniform or bool((self.weights == self.weights[0]).all())
 
     def without_cells(self) -> Self:
-        """Return the rows without their cells, for processes that have bin numbers instead."""
         return self.changed(X=np.empty((len(self), 0)), levels=None, categorical=None)
 
     def binned(self, table: TableSchema, max_bins: int | Literal["auto"], n_threads: int) -> Binned:
@@ -91,7 +88,6 @@ class WeightedRows:
 
     @property
     def dense(self) -> NDArray[np.float64]:
-        """The dense matrix; that of an out-of-core table is written to a file and mapped."""
         assert not isinstance(self.X, SparseMatrix)  # learners for dense tables have rejected sparse ones
         return self.X.dense if isinstance(self.X, OutOfCoreMatrix) else self.X
 
@@ -116,7 +112,6 @@ class WeightedRows:
     def statistic(self) -> ClassTarget | NumberTarget: ...
 
     def with_numbers(self, table: TableSchema) -> tuple[Self, TableSchema]:
-        """Replace high-cardinality categories by target statistics of these rows; return rows and schema."""
         if self.levels is None:
             return self, table
         numbers, values = target_statistics(self.levels, self.response or self.statistic, self.weights)
@@ -124,14 +119,12 @@ class WeightedRows:
 
     @property
     def with_codes(self) -> Self:
-        """Rows with the codes of high-cardinality categories, NaN if missing, in place of target statistics."""
         if self.levels is None:
             return self
         codes = self.levels.codes
         return self._with_columns(np.where(codes < 0, np.nan, codes))
 
     def encode_levels_from(self, index: RowIndex, table: TableSchema) -> tuple[Self, TableSchema]:
-        """Replace high-cardinality categories by target statistics of the rows of `index` alone."""
         if self.levels is None:
             return self, table
         training, table = self.take(index).with_numbers(table)
@@ -140,7 +133,6 @@ class WeightedRows:
         return self._with_columns(numbers), table
 
     def encode_levels_with(self, table: TableSchema) -> Self:
-        """Replace high-cardinality categories by the numbers of a schema."""
         return self if self.levels is None else self._with_columns(self._numbers_by(table))
 
     def _numbers_by(self, table: TableSchema) -> NDArray[np.float64]:
@@ -157,14 +149,11 @@ class WeightedRows:
 
     @property
     def count(self) -> float:
-        """Number of rows that the weights stand for: a weight of k counts as k rows, and never fewer than there are."""
         return max(float(self.weights.sum()), float(len(self.weights)))
 
 
 @dataclass(frozen=True, eq=False)
 class Rows(WeightedRows):
-    """Rows with class numbers ``(n,)``."""
-
     X: Matrix | OutOfCoreMatrix
     labels: NDArray[np.uint16]
     weights: NDArray[np.float64]
@@ -186,8 +175,6 @@ class Rows(WeightedRows):
 
 @dataclass(frozen=True, eq=False)
 class TargetRows(WeightedRows):
-    """Rows with numbers to predict, ``(n,)`` or ``(n, q)`` of several targets."""
-
     X: Matrix | OutOfCoreMatrix
     target: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -212,7 +199,6 @@ class TargetRows(WeightedRows):
 
     @property
     def scale(self) -> NDArray[np.float64]:
-        """Standard deviations of several targets ``(q,)``, in whose units they count alike; 1 for a single target."""
         if self.target.ndim == 1:
             return np.ones(1)
         apart = self.target - self.target[0]  # exactly 0 where all are equal
@@ -234,17 +220,15 @@ class TargetRows(WeightedRows):
 
 
 def rounded_scale(square: float) -> float:
-    """Return a scale from its square (1 for 0), rounded to a power of 2^(1/16) so that row order has no effect."""
+    """Return a scale from its square, rounded because the square varies slightly with the order of the rows."""
     return float(2.0 ** (np.round(8.0 * np.log2(square)) / 16.0)) if square > 0.0 else 1.0
 
 
 def nonzero_weights(weights: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return the mask ``(n,)`` of rows whose weight is not negligible."""
     return np.asarray(weights > LEAST_SHARE * weights.sum())
 
 
 def nonzero_sample_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.bool_]:
-    """Return the mask of the user's rows whose weight is not negligible, all `n` without weights."""
     given = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
     return nonzero_weights(_moderate(given) if given.ndim else np.ones(n))
 
@@ -258,7 +242,6 @@ class InnerWeights(NDArray[np.float64]):
 
 
 def inner_weights(weights: F64 | None) -> F64 | None:
-    """Mark weights of a fit, or of some of its rows, as `InnerWeights`."""
     return None if weights is None else weights.view(InnerWeights)
 
 
@@ -269,16 +252,12 @@ def row_weights(
     *,
     warn: bool = True,
 ) -> F64:
-    """Return checked weights ``(n,)`` of the rows of X: as given if they count rows, else of mean 1 without zeros."""
     weights = checked_weights(sample_weight, X, name, warn=warn)
     return np.asarray(weights) if counts_rows(weights) else scaled_weights(weights)
 
 
 def weighted_by_class(weights: F64, factors: F64) -> F64:
-    """Multiply checked weights by class factors; class weights change ratios alone, not the number of counted rows.
-
-    The product is scaled to the sum of weights that count rows, else to a mean of 1 (without zeros).
-    """
+    """Multiply checked weights by class factors, which change ratios alone, not the number of counted rows."""
     with np.errstate(under="ignore"):
         product = np.asarray(weights * _moderate(factors))
     return scaled_weights(product, fsum(weights.tolist()) if counts_rows(weights) else None)
@@ -291,11 +270,6 @@ def checked_weights(
     *,
     warn: bool = True,
 ) -> F64:
-    """Return the weights ``(n,)`` of the rows of X as they are given, ones by default; errors call them `name`.
-
-    All are divided by a power of 2 if the largest is extreme. With `warn`, warn of whole weights whose mean is too
-    large for counts of rows.
-    """
     if isinstance(sample_weight, list | tuple):
         sample_weight = np.asarray(sample_weight)
     if getattr(getattr(sample_weight, "dtype", None), "kind", None) == "c":
@@ -350,7 +324,6 @@ def _are_whole(weights: F64) -> bool:
 
 
 def counts_rows(weights: F64) -> bool:
-    """Return whether weights are used as they are: whole, with a mean of at most `MOST_COUNTED`, or `InnerWeights`."""
     if isinstance(weights, InnerWeights):
         return True
     kept = weights[weights > 0.0]
@@ -358,7 +331,6 @@ def counts_rows(weights: F64) -> bool:
 
 
 def scaled_weights(weights: F64, total: float | None = None) -> F64:
-    """Return weights that add up to `total`, by default to the number of rows; negligible weights are not counted."""
     counted = nonzero_weights(weights)
     kept = weights[counted]
     total = float(len(kept)) if total is None else total
@@ -375,14 +347,11 @@ ClassWeightChoice: TypeAlias = "Mapping[Any, float] | str | None"
 
 @dataclass(frozen=True, eq=False)
 class ClassWeights:
-    """Factors of the row weights of each class."""
-
     classes: NDArray[Any]  # (K,): sorted labels of rows with weight
     factors: F64
 
     @classmethod
     def of(cls, choice: ClassWeightChoice, y: Labels, weights: F64) -> Self:
-        """Return the factors of a dict (1 for other classes), or those that balance the classes."""
         keep = nonzero_weights(weights)
         classes, number = encode_classes(y[keep])
         if isinstance(choice, Mapping):

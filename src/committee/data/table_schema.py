@@ -44,9 +44,7 @@ Rounding: TypeAlias = Literal["floor", "trunc"]
 _COLUMNS = 32  # columns that are copied at a time, which bounds the second copies in memory
 
 MOST_TEXT = 1_000_000
-"""Most characters of the categories of a column, unless they are short."""
 LONG_TEXT = 200
-"""Mean length from which texts are no names of categories."""
 
 _OPTIONAL = {
     "refuses_unknown": "",
@@ -60,11 +58,10 @@ _OPTIONAL = {
 
 @dataclass(frozen=True)
 class TableSchema:
-    """Names and categories of the columns of a table.
+    """Names and categories of the columns of a table, and their encoding as a float64 matrix.
 
-    A schema encodes every table with these columns alike: numbers as they are (integers beyond 2**53 rounded to
-    float64), dates and times as seconds, categories as codes 0, 1, ..., missing values (None, null, NaN) and unseen
-    categories as NaN. Columns with `values` have numbers for categories, also for unseen ones.
+    Dates and times become seconds, categories codes 0, 1, ..., and missing values NaN, as do unseen categories. Columns
+    with `values` have numbers for categories, also for unseen ones.
 
     Examples
     --------
@@ -82,7 +79,7 @@ class TableSchema:
     categories: tuple[tuple[Category, ...] | None, ...]
     """Per column in the order of the codes; None if numeric, ``()`` for a categorical column without any value."""
     refuses_unknown: bool = False
-    """Whether unseen categories are an error, as with XGBoost's declared categories, in place of missing values."""
+    """Whether unseen categories are an error."""
     values: tuple[CategoryValues | None, ...] = ()
     """Numbers that replace the categories of a column; ``()`` if no column has any."""
     written: tuple[str | None, ...] = field(default=(), compare=False)
@@ -135,7 +132,6 @@ class TableSchema:
 
     @property
     def with_levels(self) -> NDArray[np.bool_] | None:
-        """Columns that hold categories, or numbers that replace them, ``(p,)``; None without any."""
         found = self.n_levels > 0
         return found if found.any() else None
 
@@ -148,7 +144,6 @@ class TableSchema:
         return self.values or (None,) * len(self.categories)
 
     def covers(self, other: TableSchema) -> bool:
-        """Return whether another schema has the same column names and kinds, and only categories of this one."""
         if self.names != other.names or self.n_features != other.n_features:
             return False
         pairs = zip(self.categories, other.categories, strict=True)
@@ -163,7 +158,6 @@ class TableSchema:
 
     @property
     def typed_forms(self) -> dict[str, str]:
-        """Formats of the columns that must be dates, times or durations in frames."""
         return self.forms if self.typed else {}
 
     def with_forms(self, forms: Mapping[str, str]) -> TableSchema:
@@ -175,7 +169,6 @@ class TableSchema:
         return replace(self, missing=tuple(marks))
 
     def coded(self, j: int) -> tuple[Category, ...] | None:
-        """Return the categories behind the codes of matrix column ``j``, or `None` if the column is numeric."""
         return self.categories[j] if self._values[j] is None else None
 
     def decode_categories(self, outer: TableSchema) -> TableSchema:
@@ -234,12 +227,10 @@ class TableSchema:
         return shares
 
     def quantity(self, j: int) -> str:
-        """Return the meaning of the numbers in column ``j``: its name, or a text such as ``"rate of yes by city"``."""
         values = self._values[j]
         return self.column(j) if values is None else f"{values.of} by {self.column(j)}"
 
     def time_format(self, j: int) -> str | None:
-        """Return the date or time format of column ``j``, None if its numbers are no seconds."""
         form = self.written[j] if self.written else None
         if form is None:
             return None
@@ -250,17 +241,13 @@ class TableSchema:
         return None
 
     def format_number(self, j: int, number: float, digits: int = 6) -> str:
-        """Return a number of column ``j`` as text: a date or time if it stands for one."""
         form = self.time_format(j)
         if form is None:
             return f"{number:.{digits}g}"
         return format_seconds(number, form)
 
     def mismatched_splits(self, feature: NDArray[np.integer], n_words: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Return which splits ``(N,)`` no table of this schema can have grown, by feature and words of category bits.
-
-        These are thresholds (0 words) on categories, subsets on numbers, and subsets of more categories than there are.
-        """
+        """Return which splits no table of this schema can have grown, by feature and words of category bits."""
         most = -(-self.n_categories.astype(np.int64) // 32)
         bad: NDArray[np.bool_] = ((n_words > 0) != self.categorical[feature]) | (n_words > most[feature])
         return bad
@@ -270,11 +257,6 @@ class TableSchema:
 
     @classmethod
     def learn(cls, X: Any, categorical_features: CategoricalFeatures = "from_dtype") -> TableSchema:
-        """Learn names and categories from a training table ``(n, p)``.
-
-        ``"from_dtype"`` takes columns of text, booleans and categorical types as categorical, None takes none. Raises
-        ValueError for text whose values are (nearly) all numbers or dates, unless it is declared or named categorical.
-        """
         if not is_frame(X):
             matrix = numeric_matrix(X, None)
             if isinstance(categorical_features, str) and categorical_features == "from_dtype":
@@ -302,7 +284,6 @@ class TableSchema:
         return cls.of_columns(names, learned, [column.form for column in columns])
 
     def check_texts(self) -> None:
-        """Raise ``ValueError`` for a column of long texts, which as categories would be a large part of a model."""
         for j, categories in enumerate(self.categories):
             lengths = [len(each) for each in categories or () if isinstance(each, str)]
             if sum(lengths) > max(MOST_TEXT, LONG_TEXT * len(lengths)):
@@ -319,16 +300,11 @@ class TableSchema:
         categories: Iterable[tuple[Category, ...] | None],
         time_formats: Sequence[str | None],
     ) -> TableSchema:
-        """Return the schema of frames; a column with a time format holds dates, times or durations."""
         dated = any(time_formats)
         return cls(names, tuple(categories), written=tuple(time_formats) if dated else (), typed=dated)
 
     def encode(self, X: Any, n_threads: int = 1, all_known: bool = False) -> F64:
-        """Encode a table with these columns as a matrix ``(n, p)``, which may be ``X`` itself.
-
-        Columns match by name and order if both have names, else by position. `all_known` refuses unseen categories in
-        all columns.
-        """
+        """Return a matrix ``(n, p)``, which may be ``X`` itself; `all_known` refuses unseen categories."""
         if is_frame(X):
             return self._encode_frame(open_frame(X), n_threads, all_known)
         matrix = numeric_matrix(X, self.names)

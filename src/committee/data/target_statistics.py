@@ -1,10 +1,4 @@
-"""Target statistics: the categories of high-cardinality columns become numbers, learned by cross-fitting.
-
-The number of a category is the mean target of its rows, shrunk to the mean of all rows. A training row gets the mean
-over the rows of the other folds, so that its own target has no part in it; where no other column varies, it gets the
-mean of its category. Folds go by digests of rows: equal rows are in one fold, so a row of weight 2 equals two rows, in
-any order of rows and columns.
-"""
+"""Target statistics: the categories of high-cardinality columns become numbers, learned by cross-fitting."""
 
 from __future__ import annotations
 
@@ -67,8 +61,6 @@ class ClassTarget:
 
 @dataclass(frozen=True, eq=False)
 class NumberTarget:
-    """Numbers to predict ``(n,)`` as a target."""
-
     target: F64
 
     def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> Self:
@@ -232,8 +224,6 @@ def _t_value(agreement: float, square: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class HighCardinality:
-    """Columns with too many categories for subset splits, and digests of the rows."""
-
     columns: tuple[int, ...]
     codes: NDArray[np.int32]  # (n, m): category codes, -1 if missing
     contents: NDArray[np.uint64]  # (n,): equal for rows that are equal in all columns
@@ -244,7 +234,6 @@ class HighCardinality:
 
     @classmethod
     def of_table(cls, X: F64 | OutOfCoreMatrix, table: TableSchema, max_bins: int, of: str) -> HighCardinality | None:
-        """Return columns of over `MAX_SUBSET_CATEGORIES` categories in `X`, or over `max_bins` in all; None if none."""
         wide = np.flatnonzero(table.n_categories > min(MAX_SUBSET_CATEGORIES, max_bins)).tolist()
         if not wide:
             return None

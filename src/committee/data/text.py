@@ -9,18 +9,15 @@ from difflib import get_close_matches
 from numbers import Real
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Unicode categories of controls, formats such as right-to-left overrides, lone surrogates and line separators."""
 _JOINERS = "\u200c\u200d"  # format characters that words of some languages need
 
 MOST_NAMED = 12
-"""Columns that a merged note names; further ones are counted."""
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
 def check_names(wanted: Iterable[str], known: Sequence[str], where: str) -> tuple[str, ...]:
-    """Return `wanted` as a tuple; raise if a name is not in `known`. Errors call the argument `where`."""
     if isinstance(wanted, str):
         raise TypeError(f"{where} must be a list of names, got the string {wanted!r}; write [{wanted!r}]")
     names = tuple(wanted)
@@ -34,7 +31,6 @@ def check_names(wanted: Iterable[str], known: Sequence[str], where: str) -> tupl
 
 
 def suggest_names(name: str, known: Sequence[str]) -> str:
-    """Return the close matches of a mistyped name, or the first known names if none is close, for an error message."""
     folded = {other.strip().casefold(): other for other in known if isinstance(other, str)}  # pandas has others
     close = [folded[key] for key in get_close_matches(name.strip().casefold(), list(folded), n=3)]
     if close:
@@ -43,14 +39,13 @@ def suggest_names(name: str, known: Sequence[str]) -> str:
 
 
 def quoted(values: Iterable[object], limit: int = 20) -> str:
-    """List values for an error message; those after the first `limit` are counted: ``'a', 'b' and 12 more``."""
     shown = list(values)
     text = ", ".join(map(repr, shown[:limit]))
     return text if len(shown) <= limit else f"{text} and {len(shown) - limit} more"
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether a text can be written as UTF-8: JSON can spell half a surrogate pair, UTF-8 cannot."""
+    """JSON can spell half a surrogate pair, UTF-8 cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -59,7 +54,6 @@ def is_unicode(text: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """Return a text with control characters, except line breaks, as the escapes of a Python string."""
     return "\n".join(line if line.isprintable() else "".join(map(_shown, line)) for line in text.split("\n"))
 
 
@@ -74,7 +68,6 @@ _VALUES = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\d,.]*\d|\d")
 
 
 def merge_alike(notes: Iterable[str]) -> list[str]:
-    """Merge three or more notes on columns that differ only in names, values and numbers into the first of them."""
     alike: dict[str, list[str]] = {}
     for note in dict.fromkeys(notes):
         alike.setdefault(_template(note) if _OF_COLUMN.match(note) else note, []).append(note)
@@ -94,17 +87,14 @@ def _template(note: str) -> str:
 
 
 def shortened(text: str, most: int = 28) -> str:
-    """Cut a text to at most `most` characters, the last of them an ellipsis."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def pluralize(n: int, one: str, several: str = "") -> str:
-    """Return a number with its noun, such as ``1 row`` and ``1,200 rows``; the plural defaults to `one` + s."""
     return f"{n:,} {one if n == 1 else several or one + 's'}"
 
 
 def parse_bytes(limit: float | str, name: str = "memory_limit") -> float:
-    """Return an amount of memory in bytes, given as a number or as text such as ``"3 GB"``."""
     if isinstance(limit, str):
         found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", limit.lower())
         amount = float(found[1]) * _UNITS.get(found[2], 0) if found else 0.0
@@ -116,7 +106,7 @@ def parse_bytes(limit: float | str, name: str = "memory_limit") -> float:
 
 
 def byte_text(amount: float) -> str:
-    """Return bytes as text of two or three digits, rounded up: ``3 GB``, ``1.24 MB``."""
+    """Return bytes as text, rounded up: ``3 GB``, ``1.24 MB``."""
     power = max(1, next((k for k in range(1, 5) if amount <= 999.0 * 1000.0**k), 4))
     scaled, unit = amount / 1000.0**power, ("kB", "MB", "GB", "TB")[power - 1]
     digits = 0 if scaled > 99.0 else 1 if scaled > 9.9 else 2

@@ -14,17 +14,15 @@ NUMERIC = {
     np.dtype(kind).name: np.dtype(kind)
     for kind in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 }
-"""Number types of arrays in a model file, by NumPy's names."""
 MAX_TEXT = 2**26
 """Most characters of an array of text, whose elements are all as wide as the widest: bounds the memory of reading."""
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def encode(value: object, name: str) -> Any:
-    """Encode a value as JSON; errors call it `name`.
+    """None, bool, int, str and finite floats stand for themselves, the rest is ``{"<type>": ...}``.
 
-    None, bool, int, str and finite floats stand for themselves, the rest is ``{"<type>": ...}``. A random generator
-    becomes None: its state is no setting, and predictions do not depend on it.
+    A random generator becomes None: its state is no setting, and predictions do not depend on it.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -47,7 +45,6 @@ def encode(value: object, name: str) -> Any:
 
 
 def decode(document: object) -> Any:
-    """Decode what `encode` wrote; raise ``ValueError`` for anything else."""
     if document is None or type(document) in (bool, int, str):
         return document
     if type(document) is float and math.isfinite(document):
@@ -74,7 +71,6 @@ def _pair(item: object) -> tuple[Any, Any]:
 
 
 def encode_array(array: NDArray[Any], name: str) -> dict[str, Any]:
-    """Encode a vector of booleans, numbers or text as JSON, with its type; errors call it `name`."""
     kind = "str" if array.dtype.kind == "U" else array.dtype.name
     if array.ndim != 1 or (kind not in NUMERIC and kind not in ("str", "object")):
         raise TypeError(
@@ -102,7 +98,6 @@ def _scalar(item: object, name: str) -> Any:
 
 
 def decode_array(document: dict[str, Any]) -> NDArray[Any]:
-    """Decode what `encode_array` wrote; raise ``ValueError`` for anything else."""
     kind = field(document, "dtype", str)
     values = [decode(item) for item in field(document, "values", list)]
     allowed: tuple[type, ...]
@@ -127,7 +122,6 @@ def decode_array(document: dict[str, Any]) -> NDArray[Any]:
 
 
 def field(document: dict[str, Any], name: str, *types: type | None) -> Any:
-    """Return a member of a JSON object; raise if it is absent or of none of exactly these types (True is no int)."""
     if name not in document:
         raise ValueError(f"{name!r} is absent")
     value = document[name]
@@ -151,7 +145,6 @@ T = TypeVar("T", bound=NamedParameters)
 
 
 def as_float(name: str, value: object) -> float:
-    """Return a number as a float, infinite if no float can hold it; raise for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ValueError(f"{name} is {value!r}; it must be a number.")
     try:
@@ -161,7 +154,6 @@ def as_float(name: str, value: object) -> float:
 
 
 def read_named_parameters(stored: object, table: Mapping[str, type[T]], kind: str) -> T:
-    """Return the object that `to_json` wrote, of a class in `table`; a number left out has its default."""
     if not isinstance(stored, dict):
         raise ValueError(f"{kind} is {type(stored).__name__}; it must be an object with a name.")
     name = stored.get("name")

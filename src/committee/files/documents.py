@@ -34,7 +34,6 @@ def header_bytes(document: Document) -> int:
 
 
 def to_single(numbers: NDArray[np.float64]) -> NDArray[Any]:
-    """Numbers as float32 if that is exact, else the numbers themselves."""
     with np.errstate(over="ignore"):
         single = numbers.astype(np.float32)
     return single if single.astype(np.float64).tobytes() == numbers.tobytes() else numbers
@@ -78,7 +77,6 @@ class Tensors:
                 self.put(**{name: rest, f"{name}.nonzero": bits, f"{name}.shape": shape})
 
     def take_reals(self, name: str) -> NDArray[np.float64]:
-        """Take what `put_reals` put; a float32 or float64 array in older files too."""
         stored = self.take(name)
         if stored.dtype not in (np.float32, np.float64):
             raise ValueError(f"{self.prefix}{name} is {stored.dtype}; it must be float32 or float64")
@@ -96,7 +94,6 @@ class Tensors:
         return full.reshape(shape)
 
     def take(self, name: str, dtype: DTypeLike | None = None, ndim: int | None = None) -> NDArray[Any]:
-        """Remove an array from `arrays` and return it; raise if it is absent or of another type."""
         full = self.prefix + name
         if full not in self.arrays:
             raise ValueError(f"the array {full!r} is absent")
@@ -111,7 +108,6 @@ class Tensors:
         return dict(zip(names, map(self.take, names), strict=True))
 
     def take_numbers(self, name: str, n: int, what: str) -> NDArray[np.float64]:
-        """Take n finite numbers; errors call them `what`."""
         numbers = self.take(name)
         if numbers.dtype != np.float64 or numbers.shape != (n,) or not np.isfinite(numbers).all():
             raise ValueError(f"{self.prefix}{name} are not {n} finite float64 numbers, {what}")
@@ -123,8 +119,6 @@ MAX_UNLISTED = 2**22  # most columns of a model without a table, whose file may 
 
 @dataclass(frozen=True, eq=False)
 class Header:
-    """Columns and classes of a model."""
-
     n_features: int
     names: NDArray[Any] | None
     classes: NDArray[Any] | None  # None for a model that predicts numbers
@@ -157,7 +151,6 @@ class Header:
 
 
 def read_count(document: Document, name: str) -> int:
-    """Return a number of columns or classes, from 1 to `MAX_FEATURES`."""
     number: int = field(document, name, int)
     if not 1 <= number <= MAX_FEATURES:
         raise ValueError(f"{name} is {number}; it must be from 1 to {MAX_FEATURES}")
@@ -165,7 +158,6 @@ def read_count(document: Document, name: str) -> int:
 
 
 def read_classes(document: Document) -> NDArray[Any]:
-    """Return class labels: at least one, of one type, finite."""
     classes = decode_array(document)
     if not len(classes) or len(set(map(type, classes.tolist()))) > 1 or classes.tolist()[0] is None:
         raise ValueError("classes are empty, or of several types")
@@ -175,7 +167,6 @@ def read_classes(document: Document) -> NDArray[Any]:
 
 
 def read_sorted_classes(document: Document) -> NDArray[Any]:
-    """Return class labels that are sorted and unique, as training makes them."""
     classes = read_classes(document)
     if not np.all(classes[:-1] < classes[1:]):
         raise ValueError("classes are not sorted and unique")

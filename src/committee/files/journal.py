@@ -136,7 +136,6 @@ def code_digest(module: str) -> str:
 
 
 def dependencies(module: str) -> frozenset[str]:
-    """Return the names of all modules that `code_digest` covers."""
     found, open_ends = {module}, [module]
     packages = (module.partition(".")[0], "committee")
     while open_ends:
@@ -205,7 +204,6 @@ class CheckpointError(ValueError):
 
 
 def pickle_digest(name: str, value: object) -> str:
-    """Return a digest of a parameter or an estimator, by which a resumed fit recognises it."""
     import joblib
 
     try:
@@ -223,8 +221,9 @@ class Checkpoint:
 
     ``fit(X, y, checkpoint=path)`` means ``checkpoint=Checkpoint(path)``. A fit resumes from an existing file and writes
     it as it goes on, always as a whole. Only a fit of the same learner of the same version, with the same parameters
-    (except `n_jobs` and `on_interrupt`) on the same rows, resumes; it ends with the same bits as an uninterrupted one.
-    The file stays when the fit has ended, so that the same fit is then done at once: remove it when the model is saved.
+    (except `n_jobs` and `on_interrupt`) on the same rows, resumes; it ends with the same bits as an uninterrupted one
+    (a committee with a `time_limit`: with other members perhaps). The file stays when the fit has ended, so that the
+    same fit is then done at once: remove it when the model is saved.
 
     The file holds the costly results: trees, stumps, members, solutions of re-weightings. Loading it never runs code
     and takes up to four times its size in memory. After Ctrl-C it is written once more, unless that takes long. A file

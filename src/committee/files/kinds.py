@@ -47,10 +47,7 @@ MAX_DEPTH = 8  # deepest nesting of committees of committees; deeper files are t
 
 
 def describe_part(part: object, kinds: Mapping[str, str], tensors: Tensors) -> Document:
-    """Return the document of a part whose kind is in `kinds`.
-
-    A ``to_document`` of a base class does not count: it would lose what the subclass adds.
-    """
+    """A ``to_document`` of a base class does not count: it would lose what the subclass adds."""
     write = vars(type(part)).get("to_document")
     document: Document = {} if write is None else write(part, tensors)
     if document.get("kind") not in kinds:
@@ -75,7 +72,6 @@ def cannot_save_message(thing: object) -> str:
 
 
 def learner_class(name: str, depth: int) -> type[Any]:
-    """Return the learner class of a name; raise for an unknown name, and for too deep nesting."""
     if depth > MAX_DEPTH:
         raise ValueError(f"learners are nested more than {MAX_DEPTH} deep")
     learners = _learners()
@@ -86,7 +82,6 @@ def learner_class(name: str, depth: int) -> type[Any]:
 
 
 def check_learner(thing: object) -> None:
-    """Raise ``TypeError`` for anything but a learner of the library."""
     name = type(thing).__name__
     if name not in _learners() or learner_class(name, 0) is not type(thing):
         raise TypeError(cannot_save_message(thing))

@@ -173,7 +173,6 @@ def _rebuild(document: Document, tensors: Tensors) -> Any:
 
 
 def digest(text: str, arrays: Arrays) -> str:
-    """Return the SHA-256 of a document and its C-contiguous arrays, each part preceded by its length."""
     sha = hashlib.sha256()
     parts: list[bytes | memoryview] = [text.encode()]
     for name in sorted(arrays):
@@ -188,7 +187,6 @@ def digest(text: str, arrays: Arrays) -> str:
 
 
 def read_contents(path: Path) -> tuple[Document, Arrays]:
-    """Read document and arrays of a file that `write_contents` wrote; raise unless sizes and digest are right."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError("it is not a regular file")
     with path.open("rb") as file:
@@ -255,7 +253,6 @@ def _tensors(content: bytes) -> Arrays:
 
 
 def write_contents(path: str | os.PathLike[str], text: str, arrays: Arrays) -> None:
-    """Write a document, as text, and its C-contiguous arrays, replacing the file as a whole."""
     from safetensors.numpy import save as to_bytes
 
     content = to_bytes(arrays, metadata={FORMAT: text, "digest": digest(text, arrays)})
@@ -275,7 +272,6 @@ def sort_metadata(content: bytes) -> bytes:
 
 
 def parse_json(text: str, what: str) -> Document:
-    """Parse a JSON object; errors call it `what`."""
     if (n_values := _count_values(text)) > MAX_VALUES:
         raise ValueError(f"its {what} holds up to {n_values:,} values; at most {MAX_VALUES:,} are read")
     try:

@@ -27,7 +27,6 @@ SCRATCH_LOCK = "locked-while-in-use"  # file in a scratch folder that its proces
 
 
 def write_file(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a file, text as UTF-8, that replaces the old one as a whole."""
     with replacing(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
@@ -56,7 +55,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> os.stat_result | None:
-    """Return ``path.stat()``, or None if there is no file; raise if the file or its folder cannot be written."""
     path = Path(path)
     folder = Path(os.path.realpath(path)).parent
     found = path.stat() if path.exists() else None
@@ -74,7 +72,6 @@ def check_replaceable(path: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the unfinished files of killed processes in a folder."""
     try:
         with os.scandir(folder) as entries:
             left = [entry.path for entry in entries if _UNFINISHED.fullmatch(entry.name)]
@@ -173,7 +170,6 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
 
 
 def remove_left_folders(parent: Path | None = None) -> None:
-    """Remove the scratch folders of killed processes of this user."""
     for folder in (parent or Path(tempfile.gettempdir())).glob(f"{SCRATCH_PREFIX}*"):
         with suppress(OSError):
             found = folder.lstat()

@@ -239,11 +239,6 @@ def _check(model: Any, predict_fn: str) -> None:
 
 
 def as_served(example: Any) -> Any:
-    """Return the rows of an input example in types that MLflow accepts.
-
-    Category columns become their values, frames become pandas frames. A list of rows becomes an array, or a frame if it
-    contains text or dictionaries.
-    """
     import narwhals as nw
     import pandas as pd
 

@@ -23,7 +23,6 @@ OPSETS: dict[Width, dict[str, int]] = {
     "float64": {"": 21, MACHINE_LEARNING: 5},
     "float32": {"": 18, MACHINE_LEARNING: 3},
 }
-"""Operator set versions by row type."""
 
 Entry: TypeAlias = tuple[str, type[np.generic], int]
 """Input: name, cell type, number of columns."""
@@ -62,8 +61,8 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
     NotFittedError
         If `estimator` is not fitted.
     TypeError
-        For parts without ONNX nodes: derived columns, sampled paths, voters with random votes, members of other
-        libraries without a committee, prediction sets and intervals.
+        For parts without ONNX nodes: derived or left-out columns, sampled paths, voters with random votes, members of
+        other libraries without a committee, prediction sets and intervals.
     ValueError
         If `inputs` or `dtype` is unknown, or a column has the name of an output.
 
@@ -91,7 +90,6 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
 
 
 def answers(rows: Rows, committee: Committee | RegressionCommittee) -> dict[str, Value]:
-    """Return the outputs by name, computed from encoded rows."""
     graph = rows.X.graph
     if isinstance(committee, RegressionCommittee):
         prediction = prediction_outputs(rows, committee)
@@ -103,7 +101,6 @@ def answers(rows: Rows, committee: Committee | RegressionCommittee) -> dict[str,
 
 
 def label_array(classes: NDArray[Any]) -> NDArray[Any]:
-    """Convert class labels to a type that ONNX has: int64, bool, float64 or text."""
     if classes.dtype.kind in "iu":
         return classes.astype(np.int64)
     if classes.dtype.kind in "bf":
@@ -160,7 +157,6 @@ def _model(
 
 
 def output_shapes(committee: Committee | RegressionCommittee) -> dict[str, list[int | None]]:
-    """Return the shapes of the outputs by name, `None` for the number of rows."""
     if isinstance(committee, Committee):
         return {"label": [None], "probabilities": [None, committee.n_classes]}
     return {"prediction": [None] if committee.n_outputs == 1 else [None, committee.n_outputs]}
@@ -190,7 +186,6 @@ def protos(graph: Graph) -> tuple[list[Any], list[Any]]:
 
 
 def proto_attribute(value: Any) -> Any:
-    """Convert an attribute: arrays to tensors, types to their number."""
     from onnx import helper, numpy_helper
 
     if isinstance(value, np.dtype):

@@ -123,15 +123,12 @@ class Value:
         return self.graph.add("Cast", self, to=np.dtype(kind))
 
     def sum(self, axis: int = -1) -> Value:
-        """Sum along an axis, which is kept."""
         return self.graph.add("ReduceSum", self, np.array([axis]), keepdims=1)
 
     def max(self) -> Value:
-        """Maximum along the last axis, which is kept."""
         return self.graph.add("ReduceMax", self, np.array([-1]), keepdims=1)
 
     def argmax(self) -> Value:
-        """Index of the first maximum along the last axis."""
         return self.graph.add("ArgMax", self, axis=-1, keepdims=0)
 
     def take(self, places: Any, axis: int = 1) -> Value:
@@ -142,7 +139,6 @@ class Value:
         return self.graph.add("Reshape", self, np.array(shape))
 
     def one_hot(self, n: int) -> Value:
-        """One-hot encoding along a new last axis of length n."""
         named = self.graph.add("Unsqueeze", self, np.array([-1]))
         return self.graph.add("Equal", named, np.arange(n)).cast(np.float64)
 

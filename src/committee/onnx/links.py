@@ -27,7 +27,7 @@ from committee.vote.links.probability import (
 Curve: TypeAlias = Literal["logit", "probit"]
 
 _TERMS = 32
-"""Degree of the Chebyshev series of the normal tail, exact to rounding."""
+"""Degree of the Chebyshev series of the normal tail, a power of two."""
 _MIDDLE = 3.75
 """Argument of the tail at which the variable of that series is 0."""
 
@@ -60,7 +60,6 @@ def two_sided(curve: Curve, z: Value) -> Value:
 
 
 def shares(logs: Value) -> Value:
-    """Softmax along the last axis."""
     return logs.graph.add("Softmax", logs - logs.max(), axis=-1)
 
 
@@ -107,7 +106,6 @@ def _coefficients() -> F64:
 
 
 NEAR = 1e-12
-"""Difference below which links tie scores, per unit of weight."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,6 @@ class Scored:
 
     @property
     def signed(self) -> Value:
-        """Score of the second class minus that of the first, ``(n, 1)``."""
         if self.n_outputs == 1:
             return self.tally
         return self.tally.take(np.array([1])) - self.tally.take(np.array([0]))
@@ -134,7 +131,6 @@ class Scored:
         return self.n_outputs <= 2
 
     def mean(self, without: float) -> Value:
-        """Return the tally divided by its weight, or `without` where the weight is 0."""
         if self.total is not None:
             return self.tally / self.total if self.total > 0.0 else self.tally * 0.0 + without
         weight = self.tally.sum()
@@ -143,7 +139,6 @@ class Scored:
 
 
 def settled(link: Link, scored: Scored) -> Scored:
-    """Make scores equal that the link treats as ties (numeric voters only)."""
     if scored.total is None or not isinstance(link, Truncated | TemperedMargin):
         return scored
     near, tally = NEAR * max(scored.total, 1.0), scored.tally
@@ -156,7 +151,6 @@ def settled(link: Link, scored: Scored) -> Scored:
 
 
 def elected(link: Link, scored: Scored) -> Value:
-    """Index of the elected class, int64 ``(n,)``."""
     if scored.n_outputs == 1:
         return (scored.tally > 0.0).cast(np.int64).reshape(-1)
     if isinstance(link, Share) and scored.total is not None:
@@ -165,7 +159,6 @@ def elected(link: Link, scored: Scored) -> Value:
 
 
 def probabilities(link: Link, scored: Scored) -> Value:
-    """Class probabilities ``(n, K)``."""
     made = _LINKS.get(type(link))
     if made is None:
         raise TypeError(f"the link {link} has no nodes in ONNX; use one of {', '.join(k.name for k in _LINKS)}.")
@@ -243,4 +236,4 @@ _LINKS: dict[type[Link], Callable[[Any, Scored], Value]] = {
     Truncated: _truncated,
     TemperedMargin: _tempered_margin,
 }
-"""Node builders by link class; subclasses are other links."""
+"""Subclasses are other links."""

@@ -51,7 +51,6 @@ def text_columns(table: TableSchema | None) -> list[int]:
 
 
 def reject_derived(table: TableSchema | None) -> None:
-    """Raise ``TypeError`` for a table that derives columns or leaves out identifiers, for which there are no nodes."""
     if table is not None and table.source is not table:
         what = f"uses the derived column {table.explained[-1]!r}, which has no ONNX nodes"
         remedy = "fit with derived_columns=None"
@@ -67,7 +66,6 @@ def encoded_columns(columns: Mapping[int, Value], table: TableSchema) -> Rows:
 
 
 def encoded_rows(rows: Rows, table: TableSchema | None) -> Rows:
-    """Encode a matrix of numbers, which may contain the codes of another table."""
     reject_derived(table)
     if table is None or all(levels is None for levels in table.categories):
         return rows

@@ -195,7 +195,6 @@ def _without_bare_leaves(trees: Ensemble) -> Ensemble:
 
 
 def _extended(trees: Ensemble, copied: NDArray[np.int64], **nodes: NDArray[Any]) -> Ensemble:
-    """Append copies of the leaves `copied`, and the inner nodes `nodes`, where missing values go to `false`."""
     nodes["missing_true"] = np.zeros(len(copied), dtype=np.int64)
     nodes |= {"target": trees.target[copied], "number": trees.number[copied]}
     extended: Any = {name: np.concatenate([getattr(trees, name), more]) for name, more in nodes.items()}
@@ -235,7 +234,6 @@ class LeafPart:
 
 
 def forest_tally(rows: Rows, forest: Forest, weights: F64) -> Value:
-    """Weighted sum of the votes of trees, ``(n, n_outputs)``."""
     weight = np.repeat(weights, forest.n_nodes)
     return _summed(rows, forest, list(_parts_of_votes(forest, weight)), forest.n_outputs)
 
@@ -249,7 +247,6 @@ def rounds_tally(rows: Rows, forest: Forest, weights: F64, n_outputs: int) -> Va
 
 
 def leaf_numbers(rows: Rows, forest: Forest, number: NDArray[np.integer]) -> Value:
-    """Integer of the leaf of each tree, int64 ``(n, T)``, from integers by node ``(N,)``."""
     target = np.repeat(np.arange(len(forest)), forest.n_nodes)
     part = LeafPart(target, number.astype(np.float64))
     if rows.X.graph.trees == 3:

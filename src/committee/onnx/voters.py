@@ -52,7 +52,6 @@ def class_outputs(rows: Rows, committee: Committee) -> tuple[Value, Value]:
 
 
 def prediction_outputs(rows: Rows, committee: RegressionCommittee) -> Value:
-    """Predicted numbers ``(n, D)`` from encoded rows."""
     return numbers(committee.link, _scores(rows, committee), committee.n_outputs, committee.total_weight)
 
 
@@ -62,7 +61,6 @@ def _scores(rows: Rows, committee: Committee | RegressionCommittee) -> Value:
 
 
 def voters_tally(rows: Rows, voters: Any, weights: F64) -> Value:
-    """Weighted sum of the votes of any voters, ``(n, D)``."""
     if isinstance(voters, Forest):
         return forest_tally(rows, voters, weights)
     if isinstance(voters, Rounds):

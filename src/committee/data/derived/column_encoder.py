@@ -18,7 +18,6 @@ class ColumnEncoder(NamedCalls, TransformerMixin, BaseEstimator):  # type: ignor
     _takes: str
 
     def _columns(self, X: Any, *, reset: bool) -> list[Column]:
-        """Read the columns; with `reset` their names and number are learned, else compared."""
         if is_out_of_core(X):
             raise TypeError(
                 f"X is read in pieces, and a {type(self).__name__} takes frames; fit it to a frame of some rows, and "

@@ -18,7 +18,6 @@ from committee.data.number_types import F64
 DatePart: TypeAlias = Literal["month", "weekday", "hour"]
 
 PERIODS: dict[DatePart, float] = {"month": 12.0, "weekday": 7.0, "hour": 24.0}
-"""Parts of dates, with the number of their units in one cycle."""
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -27,9 +26,7 @@ _MOST_SECONDS = 1e14  # about 3 million years, within what NumPy's days and mont
 
 
 def date_part(seconds: F64, part: DatePart) -> F64:
-    """Return a part of dates, given as seconds since 1970, NaN if missing.
-
-    Months are counted from 1 with the elapsed share of the month (1.5 is mid-January), weekdays from Monday (1) to
+    """Months are counted from 1 with the elapsed share of the month (1.5 is mid-January), weekdays from Monday (1) to
     Sunday (7), hours from 0 with minutes and seconds as fractions.
     """
     known = np.abs(seconds) <= _MOST_SECONDS  # False for NaN
@@ -48,10 +45,6 @@ def date_part(seconds: F64, part: DatePart) -> F64:
 
 
 def part_text(value: float, part: str) -> str | None:
-    """Return a month or weekday in words, such as ``Feb``, ``Feb 15`` (of an average month) and ``Fri``, else None.
-
-    A threshold between two weekdays is named by the earlier one, the last that is below it.
-    """
     names = {"month": _MONTHS, "weekday": _WEEKDAYS}.get(part, ())
     place = math.floor(value) - 1
     if not 0 <= place < len(names):
@@ -61,10 +54,7 @@ def part_text(value: float, part: str) -> str | None:
 
 
 def varying_parts(seconds: F64) -> tuple[DatePart, ...]:
-    """Return the parts of which dates have at least two values.
-
-    Dates that all have the same day of the month, such as those of monthly figures, have no weekdays.
-    """
+    """Dates with the same day of the month, such as those of monthly figures, have no weekdays."""
     dates = seconds[~np.isnan(seconds)]
     varying = [part for part in PERIODS if len(np.unique(date_part(dates, part))) > 1]
     months = np.floor(dates / SECONDS_PER_DAY).astype(np.int64).astype("M8[D]")
@@ -73,13 +63,11 @@ def varying_parts(seconds: F64) -> tuple[DatePart, ...]:
 
 
 def part_names(column: str, parts: Iterable[DatePart], *, cyclic: bool) -> list[str]:
-    """Return the names of the columns of `part_columns`, such as ``date (hour)`` and ``date (hour, sine)``."""
     endings = ("", ", sine", ", cosine") if cyclic else ("",)
     return [f"{column} ({part}{ending})" for part in parts for ending in endings]
 
 
 def part_columns(seconds: F64, parts: Iterable[DatePart], *, cyclic: bool) -> F64:
-    """Return parts of dates ``(n, q)``, each followed by its sine and cosine if `cyclic`."""
     columns: list[F64] = []
     for part in parts:
         found = date_part(seconds, part)

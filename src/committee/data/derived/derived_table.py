@@ -1,4 +1,4 @@
-"""Schema of tables whose dates and texts become several columns of the matrix."""
+"""Schema of tables whose dates and texts become several columns of the matrix, and identifiers none."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ LEAST_RESEMBLANCE = 0.2
 
 @dataclass(frozen=True)
 class DateColumns:
-    """Parts of the dates of one column, with their sines and cosines."""
-
     column: int  # of the table
     parts: tuple[DatePart, ...]
 
@@ -69,8 +67,6 @@ class DateColumns:
 
 @dataclass(frozen=True)
 class TextColumns:
-    """Components of the texts of one column."""
-
     column: int  # of the table
     terms: TextTerms
 
@@ -215,13 +211,7 @@ def learn_table(
     weights: F64 | None = None,
     keep: bool | Sequence[str] = True,
 ) -> TableSchema:
-    """Learn the schema of a training table, with derived columns that vary among the rows with weight.
-
-    A column of text has components if it has at least `FEWEST_TEXTS` different values which resemble each other, most
-    of them with letters, is of no categorical type and not named as categorical. It also remains categorical if it has
-    at least two rows per value on average. Columns that only identify the rows are left out of the matrix, with a
-    warning, unless `keep` is True or names them, they are named as categorical, or there are no others.
-    """
+    """Learn the schema of a training table, with derived columns, and without columns that identify the rows."""
     given = TableSchema.learn(X, categorical_features)
     if not is_frame(X) or (derived is None and keep is True):
         return given
@@ -258,10 +248,7 @@ def learn_table(
 
 
 def identifier_reason(column: Column, weights: F64) -> str | None:
-    """Return why a column identifies the rows with weight, None if it does not; see `committee.data.identifiers`.
-
-    Weights with a mean above 1 count repeated rows, in which no value is unique.
-    """
+    """Weights with a mean above 1 count repeated rows, in which no value is unique."""
     rows = nonzero_weights(weights)
     n = float(weights[rows].sum())
     if column.declared or n > (1.0 + 1e-6) * np.count_nonzero(rows):
@@ -276,7 +263,7 @@ def identifier_reason(column: Column, weights: F64) -> str | None:
 
 
 def _text_columns(j: int, texts: Sequence[str | None], weights: F64) -> tuple[TextColumns | None, bool]:
-    """Return the components of a column, None if it has none, and whether the column also remains categorical."""
+    """Return the components of a column, if it has any, and whether the column also remains categorical."""
     at = [row for row in np.flatnonzero(nonzero_weights(weights)).tolist() if texts[row] is not None]
     distinct = {str(texts[row]) for row in at}
     terms = TextTerms.learn(distinct) if len(distinct) >= FEWEST_TEXTS else None
@@ -301,7 +288,6 @@ def _holds_dates(table: TableSchema, column: int) -> bool:
 
 
 def read_schema(stored: Any) -> TableSchema:
-    """Read a schema that `to_json` has written, with derived columns or without; raise ``ValueError`` if invalid."""
     if not isinstance(stored, dict) or "derived" not in stored:
         return TableSchema.from_json(stored)
     matrix = TableSchema.from_json({key: value for key, value in stored.items() if key != "derived"})

@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 
 N_COMPONENTS = 30
 LEARNED_TEXTS = 20_000
-"""Most different texts from which terms and components are learned."""
 COMPARED_TEXTS = 1_000
 
 _KINDS: tuple[dict[str, Any], ...] = (
     {"analyzer": "word", "token_pattern": r"(?u)\b\w+\b", "max_features": 2_000},
     {"analyzer": "char_wb", "ngram_range": (3, 4), "max_features": 4_000},
 )
-"""Kinds of terms: words, and runs of 3 and 4 letters within a word and its blanks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +47,6 @@ class TextTerms:
 
     @classmethod
     def learn(cls, texts: Iterable[str], n_components: int = N_COMPONENTS) -> Self | None:
-        """Learn terms and components from different texts; None with fewer than two texts, or if no kind has two terms.
-
-        The result depends neither on the order of the texts nor on their repetitions.
-        """
         distinct = sorted(set(texts))
         distinct = distinct[:: -(-len(distinct) // LEARNED_TEXTS) or 1]
         terms: list[tuple[str, ...]] = []
@@ -93,11 +87,7 @@ class TextTerms:
         return [encoder.transform(texts) for encoder in self._encoders]
 
     def resemblance(self, texts: Iterable[str]) -> float:
-        """Return the median over different texts of the cosine with the most similar other one, within [0, 1].
-
-        The cosine is the mean of those by words and by runs of letters, of at most `COMPARED_TEXTS` texts. Sentences
-        and structured names have 0.2 or more, random codes less.
-        """
+        """Return the median over different texts of the cosine with the most similar other one, within [0, 1]."""
         distinct = sorted(set(texts))
         counts = self._counts(distinct[:: -(-len(distinct) // COMPARED_TEXTS) or 1])
         cosines = np.mean([(each @ each.T).toarray() for each in counts], axis=0)
@@ -105,7 +95,6 @@ class TextTerms:
         return float(np.median(cosines.max(axis=1)))
 
     def matrix(self, texts: Sequence[str | None]) -> F64:
-        """Return the components of texts ``(n, k)``, NaN if missing."""
         place: dict[str, int] = {}
         at = np.array([-1 if text is None else place.setdefault(text, len(place)) for text in texts], dtype=np.intp)
         found = np.full((len(place) + 1, self.n_components), np.nan)
@@ -116,7 +105,6 @@ class TextTerms:
         return found[at]
 
     def names(self, column: str) -> list[str]:
-        """Return names of the components, such as ``note (text 1: late, parcel)`` by words of large coefficients."""
         words, (by_words, by_letters) = self.terms[0], self.components
         names = []
         for k, sizes in enumerate(np.abs(by_words), 1):
@@ -263,7 +251,6 @@ class TextEncoder(ColumnEncoder):
 
 
 def column_texts(column: Column) -> list[str | None]:
-    """Return the cells of a column of text, None if missing; raise ``ValueError`` if it holds something else."""
     missing = column.missing()
     if column.kind != "text" and not missing.all():
         raise ValueError(

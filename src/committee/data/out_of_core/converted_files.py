@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class StrippedFiles(DerivedFiles):
-    """Files without blanks around cells of text."""
-
     noted: Container[str] = ()  # columns that `blanks` leaves out
     blanks: dict[str, str] = field(default_factory=dict)
-    """A cell with blanks of each other column that has any."""
+    """A cell with blanks around it, of each other column that has any."""
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         import polars as pl
@@ -49,8 +47,6 @@ class StrippedFiles(DerivedFiles):
 
 @dataclass(frozen=True, eq=False)
 class CheckedFiles(DerivedFiles):
-    """Files whose rows are checked: infinity is an error, and rows without a target are left out."""
-
     decides_text: ClassVar[bool] = True
     """True: learners accept text that looks like numbers, as a reader of files has decided on all columns."""
 
@@ -79,8 +75,6 @@ class CheckedFiles(DerivedFiles):
 
 @dataclass(frozen=True, eq=False)
 class ConvertedFiles(DerivedFiles):
-    """Files whose columns with a format (`committee.data.readers.cell_forms`) are converted to numbers."""
-
     forms: Mapping[str, str]
     missing: tuple[str, ...] = ()
     dates: str | None = None
@@ -88,7 +82,7 @@ class ConvertedFiles(DerivedFiles):
     levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Categories of a model by column, for `strip_to_levels`."""
     marks: dict[str, Counter[str]] = field(default_factory=dict)
-    """Common marks for missing values in the last pass, by column."""
+    """Counts of common marks for missing values, by column, after a pass."""
     typed: Mapping[str, str] = field(default_factory=dict)
     """Formats of the columns that become typed dates, times or durations, as a model was trained on."""
 
@@ -123,5 +117,4 @@ class ConvertedFiles(DerivedFiles):
 
 
 def convert_files(source: TableSource, forms: Mapping[str, str], **how: Any) -> TableSource:
-    """Return files with these columns converted; further arguments are those of `ConvertedFiles`."""
     return ConvertedFiles(source, forms, **how) if forms or how.get("missing") or how.get("levels") else source

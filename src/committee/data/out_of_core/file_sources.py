@@ -175,7 +175,6 @@ class TextFiles:
 
     @cached_property
     def types(self) -> tuple[dict[str, pl.DataType], ...]:
-        """Types of each file's columns, in the file's order: common types that hold the cells of all files."""
         import polars as pl
 
         own = [_types_of(path, self.form) for path in self.files]
@@ -199,7 +198,6 @@ class TextFiles:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, except those with neither name nor cells, which separators at ends of lines make."""
         return tuple(name for name in self.types[0] if name not in self._empty)
 
     @cached_property
@@ -217,7 +215,6 @@ class TextFiles:
         return SeparatedText.of(table_file(self.files[0]), self.form).separator
 
     def notes(self, rows: pl.DataFrame) -> tuple[str, ...]:
-        """Return notes on the files' layout, each for the first file that it applies to; `rows` are the first rows."""
         found: dict[str, str] = {}
         if self._empty:
             found[""] = empty_columns_note(len(self._empty), table_file(self.files[0]))
@@ -348,8 +345,6 @@ def _common(one: pl.DataType, other: pl.DataType) -> pl.DataType:
 
 @dataclass(frozen=True, eq=False)
 class ParquetWithText(DerivedFiles):
-    """Parquet files with some columns converted to text."""
-
     text: tuple[str, ...]
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:

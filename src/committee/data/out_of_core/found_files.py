@@ -26,10 +26,8 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file, and the names of the folders between it and the given folder or pattern."""
-
     path: Path
-    folders: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()  # between the given folder or pattern and the file
 
 
 def find_files(given: str | os.PathLike[str]) -> tuple[FoundFile, ...]:
@@ -62,7 +60,6 @@ def find_files(given: str | os.PathLike[str]) -> tuple[FoundFile, ...]:
 
 
 def natural_key(path: Path) -> list[str | int]:
-    """Return the key of natural order: the numbers in a path as numbers."""
     return [int(part) if k % 2 else part for k, part in enumerate(re.split(r"(\d+)", path.as_posix()))]
 
 

@@ -140,7 +140,6 @@ class OutOfCoreMatrix:
         return codes
 
     def row_digests(self, columns: NDArray[np.uint64], n_threads: int) -> NDArray[np.uint64]:
-        """Return digests ``(n,)`` of the rows by keys of the `columns` ``(p,)``, from an earlier pass if possible."""
         known, self._digests = self._digests, None
         if known is not None and np.array_equal(columns, _places(self.table.n_features)):
             return np.ascontiguousarray(known[:, 0])
@@ -150,7 +149,6 @@ class OutOfCoreMatrix:
         return digests
 
     def digests_of_kinds(self, n_threads: int) -> NDArray[np.uint64]:
-        """Return `digests_of_kinds` of all rows, those of an earlier pass if it had any."""
         known, self._digests = self._digests, None
         if known is None:
             known = np.empty((len(self), self._n_digests), np.uint64)
@@ -160,7 +158,6 @@ class OutOfCoreMatrix:
 
     @property
     def categorical(self) -> NDArray[np.bool_] | None:
-        """Columns that hold categories, or numbers that replace them; None without any."""
         return self.table.with_levels
 
     @property
@@ -211,7 +208,6 @@ class _SampledCells:
 
 
 def replace_columns(X: F64 | OutOfCoreMatrix, columns: Sequence[int], numbers: F64) -> F64 | OutOfCoreMatrix:
-    """Return a matrix with other numbers ``(n, m)`` in some columns."""
     if isinstance(X, OutOfCoreMatrix):
         return X.with_columns(columns, numbers)
     changed = X.copy()

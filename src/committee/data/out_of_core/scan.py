@@ -237,7 +237,7 @@ SEED = 0
 
 
 def draw_stratified_rows(y: NDArray[Any], n: int) -> NDArray[np.int64]:
-    """Draw n rows stratified by class, at least one of each, ascending; the draw depends on `y` and n alone."""
+    """Draw n rows stratified by class, at least one of each, ascending."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if n >= len(y):
         return np.arange(len(y))

@@ -28,8 +28,6 @@ LEAST_ROWS = 1024  # rows of a piece with many columns
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a table, possibly with labels and weights."""
-
     X: Any
     name: str  # in errors: the number or file of the piece, and its rows
     y: Any = None
@@ -64,7 +62,6 @@ class Piece:
         return replace(self, X=frame.select(wanted).to_native())
 
     def column(self, name: str) -> Labels:
-        """Return the cells of one column, text as codes."""
         import narwhals as nw
 
         if not is_frame(self.X):
@@ -212,7 +209,6 @@ class DaskSource:
 
     @property
     def known_sizes(self) -> list[int] | None:
-        """Rows of each part, None if they are unknown."""
         if self._is_frame:
             return None
         sizes = self.collection.chunks[0]
@@ -237,8 +233,6 @@ class DaskSource:
 
 @dataclass(frozen=True, eq=False)
 class LazyFrameSource:
-    """A polars LazyFrame, whose query runs once for each pass."""
-
     frame: pl.LazyFrame
     of: str = ""  # file that the query reads, in errors and names of pieces
 

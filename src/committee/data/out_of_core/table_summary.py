@@ -30,7 +30,7 @@ from committee.data.number_types import F64
 from committee.data.table_schema import TableSchema
 
 MAX_SAMPLE = 200_000
-"""Most rows in the sample for the quantiles of columns with many values; columns with few values are read whole."""
+"""Most rows in the sample for bin edges."""
 
 
 def category_hashes(categories: Sequence[Category]) -> F64:
@@ -39,7 +39,6 @@ def category_hashes(categories: Sequence[Category]) -> F64:
 
 
 def hashed_categories(column: Column, rows: NDArray[np.intp]) -> F64:
-    """Return the hashes of the categories in some rows of a column, NaN if missing."""
     some = replace(column, series=column.series[rows])
     if column.kind != "text":
         return some.numbers().astype(np.float64)
@@ -79,7 +78,6 @@ class ColumnSummary:
         return cls(name, "number", categorical, False, None, frozenset(found), False, np.empty(0))
 
     def with_numbers(self, values: F64, most: int) -> ColumnSummary:
-        """Add numbers; those of the summary become None beyond `most` distinct ones."""
         present = not values.size or not np.isnan(values[0]) or not np.isnan(values).all()
         kind = self.kind if present or self.kind in ("boolean", "text") else None
         known = None if self.values is None else _core.distinct_values(self.values, values, most)
@@ -120,7 +118,6 @@ class ColumnSummary:
 
     @property
     def found(self) -> tuple[Category, ...] | None:
-        """Categories in the order of their codes, None if the column is numeric."""
         if not self.categorical:
             return None
         if self.kind == "text":
@@ -136,7 +133,6 @@ def column_edges(column: F64, weights: F64 | None, max_bins: int, max_sample: in
 
 
 def concatenate_edges(edges: Sequence[F64]) -> tuple[F64, NDArray[np.int64]]:
-    """Return the edges of all columns in one array, and the offset of each column."""
     offset = np.concatenate([[0], np.cumsum([len(each) for each in edges])]).astype(np.int64)
     return np.concatenate(edges), offset
 
@@ -225,7 +221,6 @@ class TableSummary:
     """Schema, distinct values and row sample of a table, which its encoding needs.
 
     Pieces are added in any order with the numbers of their first rows, and summaries of different rows can be merged.
-    Schema and edges are those of the same table in memory.
     """
 
     categorical_features: CategoricalFeatures = "from_dtype"
@@ -289,7 +284,6 @@ class TableSummary:
         )
 
     def check_texts(self) -> None:
-        """Raise ValueError for a column of undeclared text whose values are (nearly) all numbers or dates."""
         texts = {c.name: c.found or () for c in self.columns if c.kind == "text" and c.categorical and not c.declared}
         if texts and isinstance(self.categorical_features, str):
             from committee.data.readers.frame_text import check_text_categories  # with parsers of numbers and dates
@@ -302,7 +296,7 @@ class TableSummary:
         return self.sample.rows
 
     def edges(self, max_bins: int, weights: F64 | None, n_threads: int = 1) -> tuple[F64, NDArray[np.int64]]:
-        """Return the bin edges of all columns, and the offset of each, from the weights of the `sampled_rows`."""
+        """`weights` are those of the `sampled_rows`."""
         assert self.sample is not None and max_bins <= self.max_bins
         cells = self.sample.cells
         n_categories = self.schema.n_categories

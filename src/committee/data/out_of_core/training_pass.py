@@ -25,8 +25,6 @@ _ZEROS = 2**20  # bytes that are written at a time if the system cannot reserve 
 
 @dataclass(frozen=True, eq=False)
 class TrainingPieces(OutOfCoreTable):
-    """Training rows in pieces (chunks), with the labels, weights and column summary of the first pass."""
-
     is_remote: ClassVar[bool] = False  # whether workers encode the pieces, and `matrix` gives the encoded rows
 
     pieces: Pieces
@@ -47,7 +45,6 @@ class TrainingPieces(OutOfCoreTable):
         return self.n_rows, len(self.summary.columns)
 
     def rescan(self, counted: Mask | None, max_bins: int) -> TrainingPieces:
-        """Return pieces with a new summary if other rows have weight, or more bins are needed."""
         if self.is_summary_of(counted, max_bins):
             return self
         self.files.check_unchanged()
@@ -63,7 +60,6 @@ class TrainingPieces(OutOfCoreTable):
         return replace(self, summary=summary, counted=counted)
 
     def is_summary_of(self, counted: Mask | None, max_bins: int) -> bool:
-        """Return whether the summary is that of these rows, and enough for so many bins."""
         same = counted is self.counted or (
             counted is not None and self.counted is not None and np.array_equal(counted, self.counted)
         )
@@ -86,7 +82,7 @@ def scan_training_pieces(
     categorical_features: CategoricalFeatures = "from_dtype",
     max_bins: int = 255,
 ) -> TrainingPieces:
-    """Read all pieces once; `y` and `sample_weight` are columns, arrays, or None for those of the pieces."""
+    """`y` and `sample_weight` are columns, arrays, or None for those of the pieces."""
     found = TargetCollector(y, sample_weight)
     pieces = pieces.with_targets(found.named)
     summary, example, files = TableSummary(categorical_features, max_bins), None, pieces.files
@@ -111,8 +107,6 @@ def scan_training_pieces(
 
 @dataclass(eq=False)
 class TargetCollector:
-    """Collects labels and weights of pieces, from a column, an array of all rows, or the pieces themselves."""
-
     y: Any
     sample_weight: Any
     n_rows: int = 0
@@ -130,7 +124,6 @@ class TargetCollector:
         return tuple(name for name in (self.y, self.sample_weight) if isinstance(name, str))
 
     def take(self, piece: Piece) -> Mask | None:
-        """Add a piece, and return the mask of its rows with weight, None for all."""
         first, last = self.n_rows, self.n_rows + len(piece)
         self.n_rows = last
         labels = piece.column(self.y) if isinstance(self.y, str) else piece.y if self.y is None else None
@@ -172,7 +165,6 @@ class TargetCollector:
         return np.asarray(labels) if isinstance(labels, CodedText) else labels
 
     def coded_labels(self) -> Any:
-        """Return the labels of all rows, as `CodedText` if they are text of the pieces."""
         if self.y is None or isinstance(self.y, str):
             return _whole("y", self._labels, self.n_rows)
         return self.y

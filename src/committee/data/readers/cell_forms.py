@@ -51,8 +51,6 @@ WHOLE = "1"  # format of plain integers, which stay integers
 
 @dataclass(frozen=True)
 class ColumnFormats:
-    """Formats that were found in a table, by column, and notes on them for the user."""
-
     forms: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     unsure: dict[str, str] = field(default_factory=dict)
@@ -60,7 +58,6 @@ class ColumnFormats:
 
 
 def find_number_formats(columns: Sequence[pl.Series], decimal: str | None, separator: str) -> ColumnFormats:
-    """Find columns of text that are numbers with commas, a currency, a percent sign or negatives such as (1.23)."""
     forms, mixed = infer_number_formats(columns, decimal, separator)
     notes = []
     negatives: dict[str, str] = {}
@@ -95,7 +92,6 @@ def grouping_points_note(names: Sequence[str]) -> str:
 
 
 def find_time_formats(columns: Sequence[pl.Series], order: str | None) -> ColumnFormats:
-    """Find columns of dates or times, typed or text; `order` is the user's choice for dates such as 01/02/2024."""
     forms: dict[str, str] = {}
     unsure: dict[str, str] = {}
     shown, others = [], []
@@ -154,11 +150,7 @@ def convert_columns(
     dates: str | None = None,
     marks: dict[str, Counter[str]] | None = None,
 ) -> pl.DataFrame:
-    """Convert the columns that have a format to numbers; raise for cells that fit neither it nor an equivalent format.
-
-    `dates` replaces the order of day and month of the formats. Common marks for missing values become null, and are
-    counted in `marks` by column.
-    """
+    """`dates` replaces the order of day and month of the formats; `marks` collects common marks for missing values."""
     changed = []
     for name, form in forms.items():
         if name not in frame.columns:

@@ -66,7 +66,6 @@ def text_columns(frame: pl.DataFrame, but: Container[str] = ()) -> list[pl.Serie
 
 
 def describe_cells(column: pl.Series, mask: pl.Series, limit: int = 3) -> str:
-    """List the first distinct cells of a mask with their rows, for messages: ``'?' in row 1, 'x' in row 3``."""
     import polars as pl
 
     cells = pl.DataFrame({"cell": column, "row": pl.int_range(len(column), eager=True)}).filter(mask)
@@ -76,7 +75,6 @@ def describe_cells(column: pl.Series, mask: pl.Series, limit: int = 3) -> str:
 
 
 def are_missing_marks(texts: pl.Series) -> pl.Series:
-    """Return a mask of the cells with a common mark for missing values."""
     return texts.str.strip_chars().str.to_lowercase().is_in(list(COMMON_MARKS)).fill_null(False)
 
 
@@ -85,15 +83,11 @@ def mark_counts(texts: pl.Series, marked: pl.Series) -> Counter[str]:
 
 
 def are_missing(column: pl.Series) -> pl.Series:
-    """Return a mask of the cells that are null or NaN."""
     return (column.fill_nan(None) if column.dtype.is_float() else column).is_null()
 
 
 def strip_cells(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Strip blanks around cells of text, and return a cell of each changed column.
-
-    Cells that then mean missing become null.
-    """
+    """Strip blanks around cells of text, and return a cell of each changed column."""
     changed, found = [], {}
     for column in text_columns(frame):
         stripped = column.str.strip_chars()
@@ -137,7 +131,6 @@ def missing_marks_note(name: str, marks: Mapping[str, int], *, learned: bool = F
 
 
 def reject_infinity(columns: Iterable[pl.Series], place: Callable[[int], str]) -> None:
-    """Raise for infinity in columns of a file, with the `place` of its row."""
     for column in columns:
         if column.dtype.is_float() and (infinite := column.is_infinite().fill_null(False)).any():
             raise ValueError(
@@ -147,7 +140,6 @@ def reject_infinity(columns: Iterable[pl.Series], place: Callable[[int], str]) -
 
 
 def replace_missing_marks(frame: pl.DataFrame, marks: Sequence[str], but: Sequence[str] = ()) -> pl.DataFrame:
-    """Replace cells that equal a mark, as text or as a number, by null; columns of `but` stay unchanged."""
     if not marks:
         return frame
     columns = (column for column in frame.get_columns() if column.name not in but)
@@ -179,14 +171,13 @@ def _number(text: str) -> float:
 
 
 def parse_plain_numbers(texts: pl.Series) -> pl.Series:
-    """Parse text as numbers, null if it is none; the CSV reader leaves ``inf`` and ``+1`` as text."""
+    """Parse text as numbers, null if it is none."""
     import polars as pl
 
     return texts.str.strip_chars().cast(pl.Float64, strict=False)
 
 
 def infer_plain_numbers(column: pl.Series) -> pl.Series | None:
-    """Return a column of text as numbers, integers if all cells are; None if a cell is no number or all are missing."""
     import polars as pl
 
     present = column.set(column.is_in(MISSING).fill_null(False), None)
@@ -200,7 +191,6 @@ def infer_plain_numbers(column: pl.Series) -> pl.Series | None:
 
 
 def with_flags(frame: pl.DataFrame, but: Container[str]) -> pl.DataFrame:
-    """Make columns of text boolean if all present cells, stripped of blanks, are true or false in lower case."""
     flags = {"true": True, "false": False, **dict.fromkeys(MISSING)}
     changed = []
     for column in text_columns(frame, but):
@@ -228,7 +218,6 @@ def accounting_negatives(texts: pl.Series) -> pl.Series:
 
 
 def unusual_negatives(texts: pl.Series) -> pl.Series:
-    """Return a mask of negative cells as `accounting_negatives`, or that begin with − or –, or with - and a blank."""
     return _match_any(texts, (pattern for pattern, _ in _NEGATIVES))
 
 
@@ -282,13 +271,12 @@ def cell_sign(cell: str) -> str | None:
 
 
 def common_sign(present: pl.Series) -> str | None:
-    """Return the `cell_sign` of the first finite number of a column; no cell may be missing."""
     finite = present.filter(~present.str.strip_chars().str.contains(_INFINITE)).head(1)
     return None if finite.is_empty() else cell_sign(finite[0])
 
 
 def matching_formats(present: pl.Series) -> list[str]:
-    """Return at most 2 formats that all cells of a column fit; none for labels such as (1). No cell may be missing."""
+    """Return at most 2 formats that all cells of a column fit, which has no missing cell."""
     sign = common_sign(present)
     if sign is None or accounting_negatives(present).all():  # labels such as (1) and (2)
         return []
@@ -299,12 +287,7 @@ def matching_formats(present: pl.Series) -> list[str]:
 def infer_number_formats(
     columns: Sequence[pl.Series], decimal: str | None, separator: str
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the number formats of columns of text, and the columns that mix decimal commas with decimal points.
-
-    A comma before three digits is ambiguous. `decimal` or another column settles it; otherwise the comma separates
-    thousands if commas also separate cells, else decimals. A point before three digits of numbers with a sign or with
-    negative numbers such as ``(1.234)`` is a decimal point, unless the file has decimal commas.
-    """
+    """Return the number formats of columns of text, and the columns that mix decimal commas with decimal points."""
     sure: dict[str, str] = {}
     either: dict[str, pl.Series] = {}
     mixed: list[str] = []
@@ -338,14 +321,13 @@ def infer_number_formats(
 
 
 def have_grouping_points(texts: pl.Series) -> bool:
-    """Return whether all points in a column of numbers stand before three digits, as between thousands."""
     pointed = texts.drop_nulls().str.strip_chars()
     pointed = pointed.filter(pointed.str.contains(".", literal=True))
     return not pointed.is_empty() and bool(pointed.str.contains(_GROUPED).all())
 
 
 class DigitCodes:
-    """Detector of codes in a column that is added in parts: digits, also in groups, with leading zeros in some."""
+    """Detector of codes in a column that is added in parts: digits and blanks, with leading zeros in some cells."""
 
     def __init__(self) -> None:
         self.digits, self.example = True, ""
@@ -362,7 +344,6 @@ class DigitCodes:
 
 
 def are_digit_codes(texts: pl.Series) -> bool:
-    """Return whether a column holds digits, also in groups, with leading zeros in some cells, as postcodes do."""
     found = DigitCodes()
     found.take(texts)
     return found.are_codes

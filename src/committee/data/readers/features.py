@@ -48,10 +48,7 @@ def select_features(
     *,
     free_text: bool = False,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the identifiers that are not in `keep`, to leave out, and notes; `part` describes the rows in notes.
-
-    With `free_text` columns of sentences stay, and may be long.
-    """
+    """Return the identifiers to leave out, and notes, in which `part` describes the rows."""
     nearly = nearly_numeric_columns(X)
     sentences = [name for name in X.columns if free_text and name not in categorical and are_sentences(X[name])]
     others = {*check_names(keep, X.columns, "--keep"), *nearly, *sentences}
@@ -76,7 +73,6 @@ def select_features(
 
 
 def are_sentences(column: pl.Series) -> bool:
-    """Return whether a column of text has at least `FEWEST_WORDS` words per different value on average."""
     if not is_text(column):
         return False
     words = column.drop_nulls().unique().str.count_matches(r"\S+").mean()
@@ -104,7 +100,6 @@ def _is_of_numbers(column: pl.Series) -> bool:
 
 
 def id_like_columns(frame: pl.DataFrame) -> dict[str, str]:
-    """Return the columns that identify the rows, each with the reason (see `committee.data.identifiers`)."""
     reasons = {column.name: _reason(column) for column in frame.get_columns()}
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
@@ -120,10 +115,6 @@ def _reason(column: pl.Series) -> str | None:
 
 
 def nearly_numeric_columns(frame: pl.DataFrame) -> dict[str, str]:
-    """Return the text columns of which at least 90 % of the present cells are numbers, and text on the others.
-
-    The others often mean missing.
-    """
     found: dict[str, str] = {}
     for column in text_columns(frame):
         others = ~are_numbers(column) & column.is_not_null()
@@ -135,7 +126,6 @@ def nearly_numeric_columns(frame: pl.DataFrame) -> dict[str, str]:
 
 
 def are_numbers(texts: pl.Series) -> pl.Series:
-    """Return a mask of the texts that are numbers, plain or with separators and a sign of the first three texts."""
     signs = {"", *(cell_sign(cell) or "" for cell in texts.drop_nulls().head(3))}
     found = parse_plain_numbers(texts).is_not_null()
     for form in (with_sign(base, sign) for sign in signs for base in (COMMA, THOUSANDS)):
@@ -144,7 +134,6 @@ def are_numbers(texts: pl.Series) -> pl.Series:
 
 
 def unit_notes(frame: pl.DataFrame) -> list[str]:
-    """Return a note on each column of numbers with units, or with signs of several currencies."""
     notes = []
     for column in text_columns(frame):
         present = column.drop_nulls()
@@ -165,8 +154,6 @@ def unit_notes(frame: pl.DataFrame) -> list[str]:
 
 @dataclass(frozen=True)
 class LearnedFeatures:
-    """Features of a training table, the formats of its dates and times, and notes for the user."""
-
     X: pl.DataFrame
     forms: dict[str, str]
     notes: tuple[str, ...]
@@ -182,10 +169,7 @@ def learned_features(
     *,
     free_text: bool,
 ) -> LearnedFeatures:
-    """Convert dates and times, leave out identifiers, and declare text as categorical that could be numbers or dates.
-
-    Columns of `numeric` are features in any case.
-    """
+    """Columns of `numeric` are features in any case."""
     import polars as pl
 
     times = find_time_formats([column for column in X.get_columns() if column.name not in categorical], dates)

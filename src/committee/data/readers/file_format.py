@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, Literal, Self, TypeAlias, cast
 from committee.data.text import quoted
 
 NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
-"""Names of separators that are hard to type in a shell."""
 
 DATE_ORDERS = ("day-first", "month-first", "iso")  # readings of dates such as 01/02/2024
 
@@ -35,7 +34,7 @@ class FileFormat:
     skip_lines: int | None = None  # lines before the column names
     comment: str | None = None  # start of lines that are left out
     header: bool | None = True
-    """Whether the first line holds the column names; None: only if these are column_1, column_2, ..."""
+    """Whether the first line holds the column names; None: if ``column_`` is in one of the first lines."""
 
     def __post_init__(self) -> None:
         mark = self.separator
@@ -56,7 +55,6 @@ class FileFormat:
 
     @classmethod
     def of_words(cls, separator: str | None, **named: Any) -> Self:
-        """Create a format from options, in which a separator may be spelled by its name, such as ``tab``."""
         mark = None if separator is None else NAMED_SEPARATORS.get(separator.lower(), separator)
         return cls(mark, **named)
 
@@ -76,7 +74,6 @@ def _check_encoding(name: str) -> None:
 Kind: TypeAlias = Literal["text", "lines", "sheets", "parquet", "arrow"]
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|", ".txt": ","}
-"""Endings of separated text with their usual separators."""
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(SEPARATORS, "text"),
@@ -85,7 +82,6 @@ KINDS: dict[str, Kind] = {
     ".parquet": "parquet",
     **dict.fromkeys((".feather", ".arrow", ".ipc"), "arrow"),
 }
-"""Kinds of files by their endings."""
 
 PACKED = tuple(ending for ending, kind in KINDS.items() if kind in ("text", "lines"))
 """Endings that may be followed by ``.gz``."""
@@ -100,8 +96,6 @@ _COPIES = 2  # a table is in memory twice: as a frame, and as the encoded matrix
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file, its kind and packing."""
-
     path: Path
     ending: str  # without that of a packed file, a key of `KINDS`
     packing: Literal["gzip", "zip"] | None = None
@@ -128,7 +122,6 @@ class TableFile:
 
 
 def check_utf_8_path(path: Path) -> Path:
-    """Return a path; raise if its name is not UTF-8, which polars and Arrow need."""
     if os.fsencode(path) != str(path).encode("utf-8", "replace"):
         raise ValueError(
             f"{str(path)!r} cannot be opened, as its name or the locale is not UTF-8; rename the file or the folder,"
@@ -173,7 +166,6 @@ def check_ending(path: Path) -> None:
 
 
 def ending_of(name: str) -> str | None:
-    """Return the known ending of an unpacked file's name, None if it has none."""
     return next((ending for ending in KINDS if name.lower().endswith(ending)), None)
 
 
@@ -202,7 +194,6 @@ def _in_zip(file: Path) -> TableFile:
 
 
 def total_memory() -> int:
-    """Return the machine's memory in bytes, 2**63 if it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not on Windows
@@ -210,7 +201,6 @@ def total_memory() -> int:
 
 
 def check_table_size(rows: int, columns: int) -> None:
-    """Raise for a table that does not fit in memory, as a reader without memory ends the process."""
     if (needed := _COPIES * 8 * rows * columns) > total_memory():
         raise ValueError(
             f"its {rows:,} rows x {columns:,} columns need {needed / 2**30:,.0f} GiB of memory, of which this"
@@ -219,7 +209,6 @@ def check_table_size(rows: int, columns: int) -> None:
 
 
 def read_unpacked(file: TableFile, opened: BinaryIO, longest_line: int | None = None) -> io.BytesIO:
-    """Read a file's unpacked bytes; raise if they exceed half of the memory, or a line exceeds `longest_line`."""
     whole, length = io.BytesIO(), 0
     while part := opened.read(MAX_LINE // 64):
         length = len(part) - part.rfind(b"\n") - 1 + (length if b"\n" not in part else 0)

@@ -48,8 +48,6 @@ _NAMELESS = "\0nameless "  # prefix of temporary names of the second and further
 
 @dataclass(frozen=True)
 class SeparatedText:
-    """A text file with its encoding, the separator of its cells, and the place of its column names."""
-
     file: TableFile
     separator: str
     encoding: str
@@ -63,7 +61,6 @@ class SeparatedText:
 
     @classmethod
     def of(cls, file: TableFile, form: FileFormat) -> SeparatedText:
-        """Detect the encoding, the separator and the lines before the column names, unless they are given."""
         with file.opened() as opened, _errors(file):
             begins = opened.read(2)
         encoding = form.encoding or ("utf-16" if begins in _BYTE_ORDER_MARKS else "utf-8-sig")
@@ -98,7 +95,6 @@ class SeparatedText:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the separator and on lines before the column names."""
         notes = [f"the cells of {self.file} are taken to be separated by {self.separator_name}"] * self.recognised
         if self.numbered:
             notes.append(f"{self.file} is read without column names, as in training; its columns are column_1, ...")
@@ -152,7 +148,6 @@ class SeparatedText:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Raise ``ValueError`` with the file's name for a wrong encoding and for a damaged packed file."""
         with _errors(self.file):
             try:
                 yield
@@ -175,7 +170,6 @@ class SeparatedText:
             yield line
 
     def read_csv(self, **options: Any) -> pl.DataFrame:
-        """Read the file by polars, unpacked and converted to UTF-8 if it is packed, aligned or in another encoding."""
         import polars as pl
 
         plain = self.file.packing is None and self.is_utf_8 and not self.aligned
@@ -206,7 +200,6 @@ def first_error_line(error: BaseException) -> str:
 
 
 def read_separated(text: SeparatedText, as_text: Iterable[str]) -> pl.DataFrame:
-    """Read separated text; raise for rows of a wrong length, and infer types of columns other than `as_text`."""
     import polars as pl
 
     header = written_header(text)
@@ -267,7 +260,6 @@ def quotes_doubled(name: str) -> str:
 
 
 def read_header(text: SeparatedText) -> tuple[str, ...]:
-    """Return the column names without blanks around them."""
     return stripped_names(written_header(text))
 
 
@@ -292,7 +284,6 @@ def _first_number() -> int:
 
 
 def stripped_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names without blanks around them, except where two would become the same."""
     counts = Counter(name.strip() for name in names)
     return tuple(name.strip() if counts[name.strip()] == 1 or not name.strip() else name for name in names)
 
@@ -303,7 +294,6 @@ def stripped_names_note(written: Sequence[str], names: Sequence[str]) -> tuple[s
 
 
 def written_header(text: SeparatedText) -> tuple[str, ...]:
-    """Return the column names as the file has them, or numbered ones without them; polars would rename duplicates."""
     file, taken = text.file, list[str]()
 
     def lines(opened: IO[str]) -> Iterator[str]:
@@ -342,7 +332,7 @@ def written_header(text: SeparatedText) -> tuple[str, ...]:
 
 
 def blank_lines(text: SeparatedText, n_columns: int) -> Sequence[int]:
-    """Return which rows of a text file are blank lines; raise at a row with a wrong number of cells."""
+    """Return the indices of the rows that are blank lines; raise at a row with a wrong number of cells."""
     blank = []
     row = 0
     try:
@@ -365,7 +355,6 @@ def blank_lines(text: SeparatedText, n_columns: int) -> Sequence[int]:
 
 
 def reject_nul_bytes(text: SeparatedText, frame: pl.DataFrame) -> None:
-    """Raise for text cells with a NUL byte, with the first line and column."""
     for column in text_columns(frame):
         found = column.str.contains("\0", literal=True).fill_null(False)
         if found.any():
@@ -374,7 +363,6 @@ def reject_nul_bytes(text: SeparatedText, frame: pl.DataFrame) -> None:
 
 
 def reject_nul_bytes_of_file(text: SeparatedText) -> None:
-    """Raise for a NUL byte in a file of UTF-8 that is not read whole, with the first line and column."""
     with text.file.opened() as opened, text.errors():
         if not any(b"\0" in block for block in iter(lambda: opened.read(2**20), b"")):
             return
@@ -413,7 +401,6 @@ def _are_consecutive(names: Sequence[str]) -> bool:
 
 
 def distinct_header(file: TableFile, names: Sequence[str]) -> list[str]:
-    """Return the names, with temporary ones for the second and further empty ones; raise for other duplicates."""
     repeated = next((name for name, count in Counter(names).items() if count > 1 and name), None)
     if repeated is not None:
         what = f"if the first line is a row of data, {NO_HEADER}" if is_number(repeated) else "rename or remove one"
@@ -425,12 +412,10 @@ def distinct_header(file: TableFile, names: Sequence[str]) -> list[str]:
 
 
 def is_nameless(name: str) -> bool:
-    """Return whether a name of `distinct_header` is a temporary one."""
     return name.startswith(_NAMELESS)
 
 
 def drop_nameless(file: TableFile, frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Drop columns with neither name nor cells, which separators at the ends of lines make; with a note."""
     nameless = [name for name in frame.columns if not name or is_nameless(name)]
     empty = [name for name in nameless if frame[name].null_count() == frame.height]
     filled = [name for name in nameless if name not in empty]
@@ -447,7 +432,6 @@ def empty_columns_note(n: int, file: TableFile) -> str:
 
 
 def read_typed(file: TableFile) -> pl.DataFrame:
-    """Read Parquet, Feather or JSON lines."""
     import polars as pl
 
     name = {"lines": "JSON lines", "parquet": "Parquet"}.get(file.kind, "Feather (Arrow IPC)")

@@ -27,10 +27,6 @@ _FEW = 8  # values that rule out most columns of text without a parser
 
 
 def numbers_or_dates(texts: Sequence[str]) -> Literal["numbers", "dates or times"] | None:
-    """Return the kind that readers of files give a column with these different texts; None if it stays text.
-
-    Without polars plain numbers alone are recognised.
-    """
     present = [text for text in texts if text.strip().lower() not in COMMON_MARKS]
     if not present or not all(any(map(str.isdigit, text)) for text in present[:_FEW]):
         return None
@@ -48,10 +44,9 @@ def numbers_or_dates(texts: Sequence[str]) -> Literal["numbers", "dates or times
 
 
 def check_text_categories(categories: Mapping[str, Sequence[Category]], *, pieces: bool = False) -> None:
-    """Raise for undeclared text whose different values ``categories[name]`` are all numbers or dates.
+    """Raise for undeclared text whose different values ``categories[name]`` are all numbers or dates, except codes.
 
-    Nearly all suffice if they are plain numbers, as a fold of the rows may lack the others. Few whole numbers, and
-    numbers with zeros in front, are codes. With `pieces` the remedy is that of tables read in pieces.
+    Nearly all suffice if they are plain numbers, as a fold of the rows may lack the others.
     """
     remedy = _remedy_of_pieces if pieces else _remedy
     for name, found in categories.items():

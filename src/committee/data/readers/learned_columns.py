@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def table_schema(model: Any) -> Any:
-    """Return the `TableSchema` of a model's tables, `None` if its voters read the table themselves."""
     return None if model.table_ is None else model.table_.source
 
 
@@ -69,7 +68,6 @@ class LearnedColumns:
 
     @classmethod
     def of_frame(cls, X: pl.DataFrame, forms: Mapping[str, str], **known: Any) -> Self:
-        """Return the columns of a table of features as it was read, with the formats of its columns."""
         import polars as pl
 
         kinds = X.schema
@@ -81,7 +79,6 @@ class LearnedColumns:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """Names of the features, none for a model fitted on an array."""
         return () if self.names is None else self.names
 
     def known(self, ids: Sequence[str] = (), answers: Sequence[str] = (), texts: Sequence[str] = ()) -> KnownColumns:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def read_sheet(file: TableFile, sheet: str | None, but: Container[str]) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Read one sheet of a spreadsheet, with notes.
 
-    A column of text whose cells are all numbers becomes numbers, unless it is in `but` or holds codes: the library that
+    Columns of text whose cells are all numbers become numbers, unless they are in `but` or hold codes: the library that
     reads sheets makes a whole column text if one cell is.
     """
     import polars as pl

@@ -68,8 +68,6 @@ FilePath: TypeAlias = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class ReadTable:
-    """A table, the formats of columns that have become numbers, and notes for the user."""
-
     frame: pl.DataFrame
     forms: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -84,10 +82,7 @@ def read_table_with_notes(
     known: KnownColumns = NO_KNOWN_COLUMNS,
     rows_needed: bool = True,
 ) -> ReadTable:
-    """Read a table of a file or of text cells, with notes; dates stay text.
-
-    Columns of `categorical` become text, those of `drop` are left out.
-    """
+    """Read a table of a file or of text cells, with notes; dates stay text."""
     import polars as pl
 
     # a single text is refused by `check_names`
@@ -120,7 +115,6 @@ def read_table_with_notes(
 
 
 def polars_frame(X: Any) -> pl.DataFrame:
-    """Return a frame of pandas, polars or Arrow as one of polars; raise TypeError for anything else."""
     if not is_frame(X):
         raise TypeError(f"X is {type(X).__name__}; give the path of a file, or a frame (pandas, polars, Arrow)")
     import polars as pl
@@ -212,8 +206,6 @@ def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: 
 def reject_infinite_cells(
     source: FilePath | pl.DataFrame, frame: pl.DataFrame, form: FileFormat, names: Container[str] | None = None
 ) -> None:
-    """Raise for infinity in a table as it was read, with line and column; `names`: columns that are checked."""
-
     def place(row: int) -> str:
         if not isinstance(source, str | os.PathLike):
             return f"row {row:,} of X"
@@ -227,35 +219,6 @@ def reject_infinite_cells(
 
 
 def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArray[Any]]:
-    """Split a table into features and target.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame of shape (n, p + 1)
-        The table.
-    target : str
-        Name of the target column.
-
-    Returns
-    -------
-    X : polars.DataFrame of shape (n, p)
-        The other columns.
-    y : ndarray of shape (n,)
-        The target: str, bool, int or float as the column is.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column, no other column, or the target has missing values or is neither text, numbers nor
-        booleans.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> X, y = split_target(pl.DataFrame({"x": [1, 2], "label": ["no", "yes"]}), "label")
-    >>> y
-    array(['no', 'yes'], dtype='<U3')
-    """
     import polars as pl
 
     if target not in frame.columns:
@@ -283,7 +246,6 @@ def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArra
 
 
 def drop_unlabelled(frame: pl.DataFrame, target: str, *, strict: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Leave out rows without a target, with a note; keep them if `strict`, or if the target is missing in all rows."""
     if strict or target not in frame.columns:
         return frame, ()
     missing = are_missing(frame[target])
@@ -312,7 +274,6 @@ def case_notes(target: str, y: NDArray[Any]) -> tuple[str, ...]:
 
 
 def read_raw_cells(path: Path, names: Sequence[str], form: FileFormat, option: str) -> pl.DataFrame:
-    """Read the columns that an `option` names, unchanged: text files as text, other files in their own types."""
     file = table_file(path)
     if file.kind == "sheets":
         frame, _ = drop_nameless(file, read_sheet(file, form.sheet, but=names)[0])

@@ -45,17 +45,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 SEPARATOR = ","
-"""Files without a separator are read by the rules of CSV: a comma before three digits is no decimal comma."""
+"""Files without a separator are read by the rules of CSV."""
 _BLOCK = 2**20  # bytes that are searched at a time
 
 
 def replace_common_marks(
     frame: pl.DataFrame, known: KnownColumns, texts: Container[str]
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Replace common marks for missing values by null where all other cells are numbers, dates or times; with notes.
-
-    Columns that were such in training count as well; columns of `texts` stay unchanged.
-    """
     changed, notes = [], []
     for column in text_columns(frame, texts):
         marked = are_missing_marks(column)
@@ -103,7 +99,6 @@ def reject_percentages(frame: pl.DataFrame, forms: Mapping[str, str], known: Kno
 def read_typed_text(
     frame: pl.DataFrame, texts: frozenset[str], form: FileFormat, known: KnownColumns
 ) -> tuple[pl.DataFrame, ColumnFormats]:
-    """Convert columns of text in a file with types to numbers, as they would be read from a CSV file."""
     written = replace_missing_marks(frame, form.missing, list(known.verbatim))
     candidates = text_columns(written, texts)
     if not candidates:
@@ -126,7 +121,6 @@ def read_typed_text(
 
 
 def grouping_point_columns(written: pl.DataFrame, decimal: str | None, forms: Mapping[str, str]) -> list[str]:
-    """Return the columns of plain numbers whose points separate thousands, as other columns have decimal commas."""
     if decimal != "," and COMMA not in map(format_base, forms.values()):
         return []
     return [column.name for column in written.get_columns() if have_grouping_points(column)]
@@ -139,8 +133,6 @@ def plain_numbers_note(names: Sequence[str]) -> str:
 
 @dataclass
 class PlainNumbers:
-    """Detector of plain numbers in a column that is added in parts."""
-
     codes: DigitCodes = field(default_factory=DigitCodes)
     whole: bool = True
     numbers: bool = True
@@ -160,7 +152,6 @@ class PlainNumbers:
 
     @property
     def form(self) -> str | None:
-        """Format of the numbers, None for digit codes such as 007 and if a cell is neither number nor missing."""
         if self.codes.are_codes or not self.numbers:
             return None
         return WHOLE if self.whole else PLAIN
@@ -169,7 +160,6 @@ class PlainNumbers:
 def restore_digit_codes(
     text: SeparatedText, frame: pl.DataFrame, but: Container[str]
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Turn columns of integers that are codes in the file back into text, and return their names."""
     whole = [column.name for column in frame.get_columns() if column.name not in but and _are_whole(column)]
     if not whole or not may_have_codes(text):
         return frame, []
@@ -193,7 +183,7 @@ def _are_whole(column: pl.Series) -> bool:
 
 
 def may_have_codes(text: SeparatedText) -> bool:
-    """Return False if no cell begins with a zero and a digit, as in most files; True is not certain."""
+    """Return False if no cell begins with a zero and a digit; True is not certain."""
     if not text.is_utf_8:
         return True
     begins = re.compile(b"[%s\"'\\s]0[0-9]" % re.escape(text.separator.encode()))

@@ -14,12 +14,7 @@ _MOST_ABOVE = 50  # lines among which the column names are searched
 
 
 def detect_separator(lines: Sequence[str], usual: str) -> str:
-    """Return the separator that splits all lines into the same number of cells, the most if several do.
-
-    If none does, it is that by which the most lines have the same number of cells, and the most cells, so that a broken
-    line is found. Of equals, `usual` is returned. The comma is left out if all commas below the names may be decimal
-    and another separator fits most lines.
-    """
+    """Return the separator that splits all lines into the same number of cells, the most if several do."""
     marks = candidate_separators(usual)
     if may_be_decimal_commas(lines[1:] or lines):
         others = tuple(mark for mark in marks if mark != "," and 2 * _most_alike(lines, mark)[0] > len(lines))
@@ -30,7 +25,6 @@ def detect_separator(lines: Sequence[str], usual: str) -> str:
 
 
 def may_be_decimal_commas(lines: Sequence[str]) -> bool:
-    """Return whether all commas of lines stand between digits."""
     return not any(re.search(r"(?<!\d),|,(?!\d)", line) for line in lines)
 
 
@@ -49,15 +43,11 @@ def _split_lines(lines: Sequence[str], mark: str) -> list[list[str]]:
 
 
 def candidate_separators(usual: str) -> tuple[str, ...]:
-    """Return the separators that are tried, the usual one of the file's ending first."""
     return usual, *(mark for mark in _CANDIDATES if mark != usual)
 
 
 def are_aligned(lines: Sequence[str], usual: str) -> bool:
-    """Return whether only runs of blanks split lines into the same number of cells, with numbers in some column.
-
-    One of at least five lines may have another number, so that a broken line is found.
-    """
+    """One of at least five lines may have another number of cells, so that a broken line is found."""
     rows = [line.split() for line in lines if line.strip()]
     width, alike = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
     if alike < 2 or width < 2 or alike < len(rows) - (len(rows) >= 5) or any('"' in line for line in lines):
@@ -72,7 +62,6 @@ def is_number(cell: str) -> bool:
 
 
 def lines_above_names(lines: Sequence[str], marks: Sequence[str], comment: str | None) -> int:
-    """Return the number of titles, remarks and empty lines before the column names."""
     kept = [k for k, line in enumerate(lines) if not (comment is not None and line.startswith(comment))]
     blank = next((k for k in kept if lines[k].strip()), 0)
     kept = kept[kept.index(blank) :] if kept else []
@@ -133,7 +122,6 @@ def _is_remark(lines: Sequence[str], k: int) -> bool:
 
 
 def cells_per_line(lines: Sequence[str], mark: str) -> int:
-    """Return the number of cells of each line at a separator, 0 if lines differ."""
     found = 0
     try:
         for row in filter(None, csv.reader(lines, delimiter=mark)):
