@@ -88,7 +88,7 @@ class VoterLosses:
 
     @property
     def errors(self) -> NDArray[np.bool_]:
-        """Rows that the vote gets wrong, ``(n,)``; for held-out rows alone."""
+        """Rows that the vote gets wrong, ``(n,)``; of held-out losses alone, as `gibbs`."""
         W = self.gibbs()
         return W >= 0.5 - ROUNDING if self.wrong is None else self.wrong
 
@@ -182,7 +182,7 @@ class VoterLosses:
         return "more rows." if self.unseen is None else "more rows, or a smaller max_samples."
 
     def gibbs(self, weights: F64 | None = None) -> F64:
-        """Return the Gibbs loss of each row, the total weight of its wrong voters, ``(n,)``. Requires held-out rows."""
+        """Return the Gibbs loss W of each row, ``(n,)``; raise a ValueError for out-of-bag losses."""
         if self.unseen is not None:
             raise ValueError(
                 "Out-of-bag rows give no losses of the whole vote, as some voters were trained on them; use "

@@ -37,7 +37,6 @@ class SignedVotes:
 
     @classmethod
     def of(cls, committee: Committee, X: Any, y: ArrayLike, *, n_threads: int = 1) -> SignedVotes:
-        """Signed votes of a committee on labelled rows; ``ValueError`` if no voter has any weight."""
         truth = committee.class_indices(y)
         spread = committee.voters.spread
         weights = committee.weights * spread

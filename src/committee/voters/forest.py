@@ -250,7 +250,7 @@ class Forest(FlatTrees):
     def walk(
         self, X: Matrix, n_threads: int, walk: Callable[[_core.Trees, NDArray[np.float64]], NDArray[S]]
     ) -> NDArray[S]:
-        """Apply a native walk to all rows; a sparse matrix is made dense in blocks of the split columns."""
+        """Apply a native walk to all rows; sparse rows are made dense in blocks, in the split columns alone."""
         if not isinstance(X, SparseMatrix):
             return walk(self.trees, self.matrix(X))
         self._check_shape(X.shape)

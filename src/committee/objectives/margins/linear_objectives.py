@@ -216,7 +216,7 @@ class Range(Objective):
 
     With the ensemble's margins m_i, their mean and their quantile theta of order xi,
 
-        max  sum_i m_i(w)   s.t.  m_i(w) >= theta where m_i <= mean,  m_i(w) >= mean where m_i > mean,
+        max  mean m_i(w)   s.t.  m_i(w) >= theta where m_i <= mean,  m_i(w) >= mean where m_i > mean,
 
     w on the simplex: Algorithm 4 (SM1) of W. Martinez, J. B. Gray, On the current state of research in explaining
     ensemble performance using margins. With more than two classes a row's margin is the least of its lines.

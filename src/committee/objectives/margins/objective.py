@@ -44,7 +44,7 @@ class Objective(NamedParameters, ABC):
 
     @abstractmethod
     def solve(self, lines: MarginMatrix) -> Reweighting:
-        """Return the optimal weights; raise a ValueError if none satisfy the constraints."""
+        """Return the best weights that are found; raise a ValueError if none satisfy the constraints."""
 
 
 def check_share(name: str, value: float) -> None:

@@ -112,7 +112,7 @@ class InfeasibleError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """One constraint for each row of a margin matrix S: ``sign * (S w) + level * z >= sign * bound``, z free."""
+    """One constraint for each row of a margin matrix S: ``sign * (S w) + level * z >= sign * bound``."""
 
     bound: F64  # (r,); -inf (or, with a sign of -1, inf): no constraint
     sign: int = 1  # 1: lower bounds; -1: upper bounds

@@ -106,7 +106,7 @@ class MarginMatrix:
         return some if self.scale is None else some * self.scale[lines, None]
 
     def part(self, lines: NDArray[np.intp], voters: NDArray[np.intp]) -> NDArray[np.int8] | F64:
-        """Return some lines of S for some voters, ``(k, m)``; int8 without a scale."""
+        """Return some lines of S for some voters, ``(k, m)``, without a scale in the type of `matrix`."""
         some: NDArray[np.int8] | F64 = self.matrix[lines[:, None], voters]
         return some if self.scale is None else some * self.scale[lines, None]
 

@@ -48,7 +48,6 @@ def category_hash(category: str) -> int:
 
 
 def signed_32_bit(number: int) -> int:
-    """Low 32 bits of a number as a signed integer."""
     low = number & 0xFFFFFFFF
     return low - (1 << 32) if low >> 31 else low
 

@@ -131,7 +131,6 @@ def no_adapter(estimator: Any) -> TypeError:
 
 
 def regression_parts_of_model(model: BoostedModel) -> RegressionParts:
-    """Committee parts of a boosted regressor; ``ValueError`` for a classifier or several outputs."""
     if model.number_link is None:
         raise ValueError("estimator has a classification objective; give it to Committee.from_estimator.")
     if len(model.intercept) > 1:
@@ -141,7 +140,6 @@ def regression_parts_of_model(model: BoostedModel) -> RegressionParts:
 
 
 def parts_of_model(model: BoostedModel, classes: NDArray[Any] | None = None) -> CommitteeParts:
-    """Committee parts of a boosted classifier; ``ValueError`` for a regressor or a wrong number of labels."""
     if model.number_link is not None:
         raise ValueError("estimator has a regression objective; give it to RegressionCommittee.from_estimator.")
     classes = np.arange(model.n_classes) if classes is None else classes

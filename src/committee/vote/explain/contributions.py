@@ -113,7 +113,7 @@ def require_score_output(output: str) -> None:
 
 def require_record(voters: ModelForest) -> TrainingRecord:
     if voters.record is None:
-        raise ValueError("These model trees hold no record of their training rows, which contributions need; fit anew.")
+        raise ValueError("These model trees hold no record of their training rows, which explanations need; fit anew.")
     return voters.record
 
 
@@ -297,7 +297,6 @@ def shap_explanation(learner: Any, X: Any, output: str | None = None, background
 
 
 def decode_rows(data: F64, table: TableSchema) -> NDArray[Any]:
-    """Replace category codes by category names; None for missing and unknown ones."""
     shown = data.astype(object)
     for j in range(data.shape[1]):
         categories = table.coded(j)

@@ -43,7 +43,6 @@ class Condition:
     missing: bool = True  # admit missing values and unseen categories
 
     def words(self, table: TableSchema, say_missing: bool = True) -> str:
-        """Condition as text, with or without the treatment of missing values."""
         name = table.column(self.feature)
         if self.low >= self.high or (self.codes is not None and not self.codes):
             return missing_condition(name)

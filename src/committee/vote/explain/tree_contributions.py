@@ -35,7 +35,6 @@ class TreeScores:
 
     @classmethod
     def of(cls, committee: Any, X: Any, output: Output, *, recorded: bool) -> Self:
-        """Sum of a committee or fitted learner; `recorded` requires the weights of training rows."""
         votes: WeightedVotes = getattr(committee, "committee_", committee)
         voters = votes.voters
         if not isinstance(voters, (Forest, Rounds, LinearLeaves)):
