@@ -160,9 +160,10 @@ class AdaBoostClassifier(Boosting, BoostedCalibration):
 
     def _warn(self, run: AdaBoostRun, fitted: dict[str, Any]) -> None:
         if run.steps[0].useless:
+            stronger = "deeper trees (max_depth)" if self.voter is None else "another voter"
             warn_user(
                 f"No voter beats chance: the first has a weighted error of {run.steps[0].error:.3g}, and is the whole "
-                "committee. Choose stronger voters, such as deeper trees (max_depth), or other columns.",
+                f"committee. Choose {'another vote' if self.vote_ == 'abstaining' else stronger}, or other columns.",
             )
 
 

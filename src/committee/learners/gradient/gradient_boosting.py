@@ -355,7 +355,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
         if n < 2 * self.min_samples_leaf and not fitted["committee_"].feature_importances_.any():
             warn_user(
                 f"The model is a constant: {n} training rows cannot be parted into two leaves of "
-                f"min_samples_leaf={self.min_samples_leaf}. Lower it.",
+                f"min_samples_leaf={self.min_samples_leaf}. {'Lower it' if n > 1 else 'Give more rows'}.",
             )
 
 

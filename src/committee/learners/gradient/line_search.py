@@ -1,4 +1,4 @@
-"""Line search along the trees of a round: the minimum of a convex function of one number."""
+"""Line search of a boosting round: the minimum of a convex function of one number."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def best_step(
 
 
 class LineSearch:
-    """Steps along trees to the least objective: summed loss of the training rows plus penalties of all leaf weights."""
+    """Steps that lower the objective: summed loss of the training rows plus penalties of all leaf weights."""
 
     def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int, *, newton: bool = True) -> None:
         self.F = F

@@ -21,7 +21,7 @@ LEAST_SCREENED = 1000
 
 
 def n_screened(learner: Any, rows: Rows | TargetRows) -> int | None:
-    """Return how many columns ``max_features_tree="auto"`` leaves to the trees; None: all."""
+    """Return the number of columns that screening leaves, or `None` without screening."""
     if learner.max_features_tree != "auto" or learner.feature_weights is not None:
         return None
     most = max(LEAST_SCREENED, int(rows.count) // 2)
@@ -33,8 +33,8 @@ def screened_columns(
 ) -> NDArray[np.int32]:
     """Return, ascending, the `most` columns whose best split of the rows gains most; of equals the first.
 
-    Gradients and hessians ``(D, n)`` include the weights `w`; rows of weight 0 are absent. A split leaves `least` rows
-    on both sides, and has the gain of a tree's (`leaf_l2` is `l2`), before penalties.
+    Gradients and hessians, ``(n,)`` or ``(D, n)``, include the weights `w`; rows of weight 0 are absent. A split leaves
+    `least` rows on both sides.
     """
     rows = None if w is None else np.flatnonzero(w > 0.0).astype(np.int32)
     codes, n_bins, categorical = binned.codes, binned.bins.n_bins, binned.bins.categorical

@@ -28,7 +28,7 @@ FEW_ROUNDS, FINER = 5, 4
 On tables of many more columns than rows a few large steps fit all rows: no round is best, though small steps gain much.
 """
 MANY_SCORES, MANY_ROWS = 400_000, 50_000
-"""Rows times classes, and rows, from which trials take a sample of the rows, and "auto" rounds are fewer."""
+"""Rows times classes, more than two, and rows, from which trials take a sample, and "auto" rounds are fewer."""
 SAMPLED_SCORES, SAMPLED_ROWS = 200_000, 20_000
 """Rows times classes of that sample, and its least number of rows."""
 STEP_BY_ROWS = 0.38  # the best total step grows with this power of the rows

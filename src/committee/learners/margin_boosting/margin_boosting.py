@@ -114,8 +114,8 @@ class MarginBoosting(Boosting, CalibratedClassifier):
     def _warn(self, run: ClassRuns[Any], fitted: dict[str, Any]) -> None:
         if all(one.useless for one in run.runs):
             warn_user(
-                "No voter beats chance: the committee is no better than guessing. Choose stronger voters, such as "
-                "deeper trees (max_depth), or other columns."
+                "No voter beats chance: the committee is no better than guessing. Choose "
+                f"{'deeper trees (max_depth)' if self.voter is None else 'another voter'}, or other columns."
             )
 
 

@@ -312,8 +312,8 @@ def listed_stumps(
 
 def _empty(name: str) -> ValueError:
     return ValueError(
-        f"dictionary={name!r} is empty: every column of X is constant, or in one bin, so nothing parts the rows. Give "
-        f"columns that vary, or raise {'n_thresholds' if name == 'stumps' else 'max_bins'}."
+        "No stump or tree parts the rows: every column of X is constant, or in one bin. Give columns that vary, or "
+        f"raise {'n_thresholds' if name == 'stumps' else 'max_bins'}."
     )
 
 
