@@ -43,7 +43,7 @@ def dates_note(columns: RowColumns, rows: TrainingTable) -> list[str]:
 def committee_folds(learner: Any, columns: RowColumns, rows: TrainingTable, *, of_classes: bool) -> Iterator[None]:
     """Give a committee the folds of groups or times for a fit.
 
-    Afterwards `cv` is the number of folds again, as model files do not store row numbers.
+    Afterwards `cv` is the number of folds, as model files do not store row numbers.
     """
     if not (columns.group or columns.time):
         yield

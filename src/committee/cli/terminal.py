@@ -37,7 +37,7 @@ OPTIONS = {
         *("checkpoint", "memory_limit", "time_limit"),
     )
 } | {"categorical_features": "--categorical"}
-"""Parameters of the library that have an option of their own; others are set by ``-p``."""
+"""Options by the parameters of the library that they set."""
 
 _VALUE = r"(?:'(?P<text>[^']*)'|(?P<plain>[\w.+-]*\w))"
 _ARGUMENT = re.compile(rf"(?<![\w'(\[-])(?<!-p )(?P<name>[a-z]\w*)={_VALUE}")

@@ -20,7 +20,6 @@ from committee.data.table_schema import TableSchema
 N_FOLDS = 5
 
 LEAST_STANDARD_ERRORS = 2.0
-"""All categories get the mean of all rows if they predict other folds' targets by at most so many standard errors."""
 
 _UNIT = 2.0**-30  # targets are rounded to this part of their range, so that sums do not depend on the order of rows
 

@@ -198,8 +198,6 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
 
 
 class Served:
-    """Wrapper of a model with the interface of ``mlflow.pyfunc``."""
-
     def __init__(self, model: Any, predict_fn: Asked) -> None:
         self.model = model
         self.predict_fn: Asked = predict_fn

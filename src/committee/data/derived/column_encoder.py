@@ -13,8 +13,6 @@ from committee.data.named_calls import NamedCalls
 
 
 class ColumnEncoder(NamedCalls, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Transformer of the columns of a data frame, all of the kind `_takes`."""
-
     _takes: str
 
     def _columns(self, X: Any, *, reset: bool) -> list[Column]:

@@ -55,7 +55,6 @@ _BUFFER = 2**20  # bytes of a column that are read from disk at a time
 class ParquetFiles:
     files: tuple[Path, ...]
     of_folders: PartitionColumns = field(default_factory=PartitionColumns)
-    """Columns in the names of folders; the files' own columns take precedence."""
 
     def __post_init__(self) -> None:
         try:
@@ -303,7 +302,7 @@ def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options:
     if text.aligned:
         raise ValueError(
             f"{str(path)!r} has columns aligned by blanks; write it with a separator, as files that are read in pieces"
-            " need one, or give it alone, without --memory-limit and --scratch"
+            " need one, or read it whole: on the command line alone, without --memory-limit and --scratch"
         )
     options = {"null_values": [*MISSING, *form.missing], **text.options, **options}
     written = written_header(text)

@@ -204,8 +204,6 @@ def _of_files(found: tuple[FoundFile, ...]) -> TableSource:
 
 @dataclass(frozen=True)
 class FileStamps:
-    """Sizes and modification times of files, which must not change between two passes of a fit."""
-
     states: tuple[tuple[Path, int, int], ...]
 
     @classmethod

@@ -203,7 +203,7 @@ def total_memory() -> int:
 def check_table_size(rows: int, columns: int) -> None:
     if (needed := _COPIES * 8 * rows * columns) > total_memory():
         raise ValueError(
-            f"its {rows:,} rows x {columns:,} columns need {needed / 2**30:,.0f} GiB of memory, of which this"
+            f"{rows:,} rows x {columns:,} columns need {needed / 2**30:,.0f} GiB of memory, of which this"
             f" machine has {total_memory() / 2**30:,.0f}; take fewer rows"
         )
 

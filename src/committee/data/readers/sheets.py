@@ -67,7 +67,7 @@ def _typed(column: pl.Series) -> pl.Series:
 
 
 def with_whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a sheet with columns of whole numbers, without gaps, as integers: spreadsheets have floats alone."""
+    """Spreadsheets have floats alone."""
     return frame.with_columns(_whole(column) for column in frame.get_columns())
 
 

@@ -82,7 +82,7 @@ def read_table_with_notes(
     known: KnownColumns = NO_KNOWN_COLUMNS,
     rows_needed: bool = True,
 ) -> ReadTable:
-    """Read a table of a file or of text cells, with notes; dates stay text."""
+    """Read a file or a frame, with notes; dates that are text stay text."""
     import polars as pl
 
     # a single text is refused by `check_names`

@@ -14,7 +14,7 @@ _MOST_ABOVE = 50  # lines among which the column names are searched
 
 
 def detect_separator(lines: Sequence[str], usual: str) -> str:
-    """Return the separator that splits all lines into the same number of cells, the most if several do."""
+    """Return the separator that splits all lines into the same number of cells, or else the most lines."""
     marks = candidate_separators(usual)
     if may_be_decimal_commas(lines[1:] or lines):
         others = tuple(mark for mark in marks if mark != "," and 2 * _most_alike(lines, mark)[0] > len(lines))
