@@ -53,7 +53,7 @@ LIMIT_FACTOR = 0.5  # ratio of successive node limits on a path
 
 
 class FitRows(NamedTuple):
-    """Rows that the fit uses: those of positive weight, and with ``on="oob"`` with an out-of-bag tree."""
+    """Rows of positive weight that the fit uses: for "oob" those with an out-of-bag tree; for "train" synthetic ones too."""
 
     place: Index  # numbers of the rows among those given to `fit`
     matrix: Matrix

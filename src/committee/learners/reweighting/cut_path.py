@@ -173,9 +173,9 @@ class LeafPath(LossPath):
 class CutFold:
     """Evaluation of a cut in a fold: leaf votes are fitted to the training rows, and scored on the `usable` test rows.
 
-    A test row is scored by its m out-of-bag trees of K, a new row by all K. The part of the loss that varies with the
-    trees is about b / m. b follows from the losses by all m trees and by either half of them, and with it the loss at
-    m = K; the score and the metric are extrapolated likewise.
+    Out of bag a test row is scored by its m out-of-bag trees of K, a new row by all K. The part of the loss that varies
+    with the trees is about b / m. b follows from the losses by all m trees and by either half of them, and with it the
+    loss at m = K; the score and the metric are extrapolated likewise.
     """
 
     def __init__(self, rows: LeafRows, fold: Fold, cut: LeafCut, usable: Mask, criterion: SelectionCriterion) -> None:
