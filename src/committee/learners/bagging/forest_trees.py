@@ -47,7 +47,6 @@ class RowDraw:
 
     @classmethod
     def of(cls, n: int, max_samples: float | int | None, bootstrap: bool, group: Index | None = None) -> RowDraw:
-        """Return the draw for the parameters; ``ValueError`` for more than n rows, or groups, without replacement."""
         if group is not None:
             n = int(group.max()) + 1
         if max_samples is None:
@@ -68,7 +67,6 @@ class RowDraw:
         return times if self.group is None else times[self.group]
 
     def left_out(self, seed: int) -> I32:
-        """Out-of-bag rows of the tree of this seed, ascending."""
         return rows_where(self.times(seed) == 0)
 
 
@@ -81,7 +79,6 @@ class DrawnTree:
     leaves: I32
 
     def add_to(self, tally: F64) -> None:
-        """Add the out-of-bag votes to a tally ``(n, n_outputs)``."""
         if self.forest.value is not None:
             tally[self.left_out] += self.forest.value[self.leaves]
         elif self.forest.shares is not None:
@@ -117,9 +114,8 @@ def _are_below(numbers: NDArray[Any], n: int) -> bool:
 class ForestTrees(ABC, Generic[R]):
     """Grower of the tree of each seed, which any number of threads may call at the same time.
 
-    A row that is drawn k times has k times its weight. With `out_of_bag` trees also have the leaves of their out-of-bag
-    rows. The preparation uses `n_threads`, the growth of a tree one. With `has_earlier`
-    the first seeds have trees of an earlier fit, whose out-of-bag votes need the cells, not only bin codes.
+    A row that is drawn k times has k times its weight. The preparation uses `n_threads`, the growth of a tree one.
+    With `has_earlier` the first seeds have trees of an earlier fit, whose out-of-bag votes need cells, not bin codes.
     """
 
     rows: R
@@ -178,9 +174,9 @@ class ForestTrees(ABC, Generic[R]):
 
     @property
     def grower(self) -> _core.DeepGrower | _core.Grower:
-        """Kernel for the next tree. Best-first growth keeps histograms, which trees cannot share."""
         if self.deep is not None:
             return self.deep
+        # best-first growth keeps histograms, which trees cannot share
         return tree_grower(self.binned, self.criterion, self.n_classes, self.limits, 1)
 
     def _deep_grower(self, n_threads: int) -> _core.DeepGrower | None:
@@ -197,8 +193,6 @@ class ForestTrees(ABC, Generic[R]):
 
 @dataclass(eq=False)
 class ClassTrees(ForestTrees[Rows]):
-    """Trees whose leaves have class shares, or with `hard` the heaviest class."""
-
     _: KW_ONLY
     hard: bool
     class_weight: Any
@@ -214,8 +208,6 @@ class ClassTrees(ForestTrees[Rows]):
 
 @dataclass(eq=False)
 class TargetTrees(ForestTrees[TargetRows]):
-    """Trees whose leaves have means, or medians."""
-
     def __post_init__(self, n_threads: int) -> None:
         super().__post_init__(n_threads)
         self.target: F64 = self.rows.comparable

@@ -58,7 +58,6 @@ class OobCurve(ABC):
 
     @property
     def mean_vote(self) -> F64:
-        """Mean out-of-bag vote, ``(n, width)``; NaN without one."""
         mean = np.full_like(self.tally, np.nan)
         np.divide(self.tally, self.n_votes[:, None], out=mean, where=self.has_vote[:, None])
         return mean
@@ -73,8 +72,6 @@ class OobCurve(ABC):
 
 
 class ClassOobCurve(OobCurve):
-    """Out-of-bag class shares, and the error of the classes that they elect."""
-
     def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int, *, has_curve: bool) -> None:
         super().__init__(weights, n_classes, has_curve)
         self.labels = labels
@@ -85,8 +82,6 @@ class ClassOobCurve(OobCurve):
 
 
 class TargetOobCurve(OobCurve):
-    """Out-of-bag predictions, and their losses: sums of (error / scale)^2 over targets, `scale` of shape ``(q,)``."""
-
     def __init__(self, target: F64, weights: F64, scale: F64) -> None:
         super().__init__(weights, len(scale), has_curve=True)
         self.target = target.reshape(len(target), -1)
@@ -98,7 +93,7 @@ class TargetOobCurve(OobCurve):
 
 
 def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:
-    """Weighted mean m of paired differences, and its standard error sqrt(sum w^2 (d - m)^2) / sum w; zeros if empty."""
+    """Weighted mean m of differences, and its standard error sqrt(sum w^2 (d - m)^2) / sum w; 0 without weight."""
     total = float(weights.sum())
     if total <= 0:
         return 0.0, 0.0
@@ -126,7 +121,6 @@ class GrowingForest:
         self._lowest, self._at_lowest, self._loss_at_lowest = np.inf, 0, np.zeros(0)
 
     def trees(self, grown: Iterable[DrawnTree]) -> Iterator[Forest]:
-        """Yield trees, with a rule until the out-of-bag error has stopped decreasing."""
         for tree in grown:
             if self.oob is not None:
                 self.oob.add(tree)
@@ -178,15 +172,11 @@ class GrowingForest:
 
 
 def draw_reserve(n: int, share: float, random: np.random.RandomState) -> Mask:
-    """Draw the mask of the reserve, ``(n,)``: floor(share n) rows, all sets of that size equally likely.
-
-    It is not stratified by class, as a test set in the strict sense is independent of the other rows.
-    """
     size = int(share * n)
     if not 0 < size < n:
         raise ValueError(f"reserve={share} is {size} of {n} rows; raise it, or set 0 for no reserve.")
     mask = np.zeros(n, dtype=bool)
-    mask[random.permutation(n)[:size]] = True
+    mask[random.permutation(n)[:size]] = True  # not stratified by class, as the bound is for an independent test set
     return mask
 
 

@@ -57,7 +57,6 @@ class GroupedRows(CommitteeEstimator):
         return self
 
     def _drawn_groups(self, rows: Rows | TargetRows, tasks: FitTasks) -> Index | None:
-        """Number of the group of each row with weight, ``(n,)``; None if rows are drawn."""
         if (group := tasks.group_of(rows)) is not None:
             return group
         group = copied_rows(rows.with_codes, n_threads(self.n_jobs))

@@ -60,12 +60,6 @@ class Samme:
     alpha = ln((1 - err) / err) + ln(K - 1), and wrong rows' weights grow by exp(alpha). A weight alpha is twice that of
     the sources which write 1/2 ln. The initial row weights sum to 1, and are 0 for rows that are not drawn.
 
-    A tree names a class G(x) and has a probability for each. "samme", "half" and "m1" have one weight for each row,
-    "m2" and "mh" one for each row and label: "m2" for each wrong label, against which the tree is to prefer the right
-    one, "mh" for each question "class k or not?". With these two the score of a class in a leaf is boosted by
-    that class's weights (but not along the gradient, which has one likelihood for all), and the tree grown by the sums
-    of these weights over the classes.
-
     Equation: sbpmt-emphasis (docs/theory.md).
     """
 
@@ -96,7 +90,6 @@ class Samme:
         return float(self._share_of_odds * (samme_weight(loss, loss, n_guesses) - many) + many)
 
     def move(self, tree: ModelTree, wrong: Mask, alpha: float) -> None:
-        """Update the weights for the next tree."""
         self.w[tree.drawn[wrong]] *= np.exp(alpha)
         self.w /= self.w.sum()
 
@@ -125,8 +118,7 @@ class LabelEmphasis(Samme, ABC):
         self._settle()
 
     @abstractmethod
-    def weighs(self) -> Mask:
-        """Labels of each row that have a weight, ``(n, K)``."""
+    def weighs(self) -> Mask: ...
 
     def _settle(self) -> None:
         self.D /= self.D.sum()
@@ -272,7 +264,7 @@ def boost(
 
 
 def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, limits: ModelTreeLimits) -> float:
-    """Weighted risk of a model tree's scores on its training rows, which its leaves have lowered.
+    """Weighted risk of a model tree's scores on its training rows.
 
     Two classes: sum w_i Q(y_i f(x_i)), Q = -ln Phi (or the logit's ln(1 + exp(-x))). More: the sum over the
     classes' scores, "class k or not". A wrong row has Q >= ln 2 in one of them, so that the weighted

@@ -35,7 +35,6 @@ def draw_subsamples(
     random: np.random.RandomState,
     group: Index | None = None,
 ) -> list[Counts]:
-    """Draw `n_draws` subsamples, or all, each with a row of every class; of whole groups if `group` is given."""
     if n_draws == "all":
         if group is not None:
             raise ValueError("n_estimators='all' lists draws of rows, and groups of rows are drawn; give a number.")
@@ -48,7 +47,6 @@ def draw_subsamples(
 def draw_subsample(
     labels: NDArray[np.uint16], n_classes: int, max_samples: float | int, bootstrap: bool, random: np.random.RandomState
 ) -> Counts:
-    """Draw a subsample with a row of each class, of `max_samples` rows (int) or this share of them (float)."""
     n = len(labels)
     size = subsample_size(n, n_classes, max_samples, bootstrap)
     drawn = random.randint(n, size=size) if bootstrap else random.permutation(n)[:size]
@@ -72,7 +70,7 @@ def draw_groups(
     bootstrap: bool,
     random: np.random.RandomState,
 ) -> Counts:
-    """Draw `max_samples` groups (int), or this share of them, with a row of each class; return counts by row.
+    """Draw groups, and return counts by row.
 
     A group of a lost class replaces one without which no class is lost, or is added if there is none.
     """
@@ -97,10 +95,6 @@ def draw_groups(
 
 
 def subsample_size(n: int, n_classes: int, max_samples: float | int, bootstrap: bool, drawn: str = "rows") -> int:
-    """Number of rows, or groups, to draw from n: at least `n_classes`.
-
-    ``ValueError`` for more than n without replacement, and for an int below `n_classes`.
-    """
     size = int(max_samples) if isinstance(max_samples, Integral) else int(max_samples * n)
     if size > n and not bootstrap:
         raise ValueError(
@@ -118,10 +112,6 @@ def subsample_size(n: int, n_classes: int, max_samples: float | int, bootstrap: 
 def all_subsamples(
     labels: NDArray[np.uint16], n_classes: int, size: int, random: np.random.RandomState
 ) -> list[Counts]:
-    """List every subsample of `size` rows with a row of each class, in random order.
-
-    ``ValueError`` for more than `MOST_DRAWS` subsamples, or `MOST_COUNTS` counts.
-    """
     n = len(labels)
     most = min(MOST_DRAWS, MOST_COUNTS // n)
     if (count := count_subsamples(n, size)) > most:
@@ -141,9 +131,8 @@ def all_subsamples(
 
 
 def count_subsamples(n_rows: int, size: int) -> float:
-    """Number of subsamples of `size` rows; infinity above 1e12, which takes long to count."""
     logarithm = lgamma(n_rows + 1) - lgamma(size + 1) - lgamma(n_rows - size + 1)
-    return float(comb(n_rows, size)) if logarithm < log(1e12) else inf
+    return float(comb(n_rows, size)) if logarithm < log(1e12) else inf  # exact counts of more take long
 
 
 def draw_weights(rows: Rows, n_classes: int, class_weight: Any, counts: Counts) -> F64:
@@ -156,10 +145,7 @@ def draw_weights(rows: Rows, n_classes: int, class_weight: Any, counts: Counts) 
 
 
 def pack_draws(draws: list[Counts], sample_weight: ArrayLike | None) -> NDArray[np.uint8]:
-    """Pack the masks of drawn rows among the user's, one bit a row, ``(M, ceil(n / 8))`` as by `numpy.packbits`.
-
-    A fitted model keeps its draws, and a byte a row would be larger than many a model.
-    """
+    """Pack the masks of drawn rows among the user's, one bit a row, ``(M, ceil(n / 8))`` as by `numpy.packbits`."""
     counted = nonzero_sample_weights(sample_weight, len(draws[0]))
     drawn = np.zeros((len(draws), len(counted)), dtype=bool)
     drawn[:, counted] = np.stack(draws) > 0
@@ -170,7 +156,6 @@ def pack_draws(draws: list[Counts], sample_weight: ArrayLike | None) -> NDArray[
 
 
 def scatter_rows(values: F64, sample_weight: ArrayLike | None) -> F64:
-    """Put values of the rows with weight at their places among all rows; others are NaN."""
     counted = nonzero_sample_weights(sample_weight, len(values))
     spread = np.full((len(counted), *values.shape[1:]), np.nan)
     spread[counted] = values
@@ -197,7 +182,6 @@ def oob_votes(committee: Committee, rows: Rows, draws: list[Counts]) -> tuple[F6
 
 
 def oob_attributes(tally: F64, voting: F64, rows: Rows, sample_weight: ArrayLike | None) -> dict[str, Any]:
-    """Fitted attributes of `oob_votes`, NaN for rows of zero `sample_weight`."""
     voted = voting > 0
     warn_without_vote(~voted, ", except a row that is alone in its class")
     share = np.divide(tally, voting[:, None], out=np.full_like(tally, np.nan), where=voted[:, None])

@@ -48,7 +48,6 @@ class EarlyStopping:
     _best: int = 0
 
     def follow(self, n_rounds: int) -> bool:
-        """Record the losses up to this round; return whether patience has run out."""
         for t in range(self.first + len(self.losses), n_rounds + 1):
             self.losses.append(self.loss_after(t))
             if self.losses[-1] < self.losses[self._best] - self.tol:
@@ -57,7 +56,6 @@ class EarlyStopping:
 
     @property
     def curves(self) -> dict[str, list[float]]:
-        """Losses after rounds 1, 2, ... as "loss", or the scores by the names of the scorers."""
         scores = self.loss_after.scores if isinstance(self.loss_after, HeldOutScore) else None
         recorded = {"loss": self.losses[1 - self.first :]} if scores is None else scores
         return {name: list(values) for name, values in recorded.items()}
@@ -91,8 +89,6 @@ def weighted_error(F: F64, rows: Rows) -> float:
 
 @dataclass(frozen=True)
 class ValidationSet:
-    """Held-out rows as the user gives them: `X_val`, `y_val` and `sample_weight_val` of `fit`."""
-
     X: Any = None
     y: Any = None
     weights: Any = None

@@ -240,7 +240,6 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
 
     @property
     def _draws_rows(self) -> bool:
-        """True if a fit samples rows by content digests, which are computed during binning."""
         return False
 
     def _sparse(self, X: Any, *, reset: bool) -> SparseMatrix:

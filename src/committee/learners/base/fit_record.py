@@ -193,7 +193,6 @@ def checksum(given: Iterable[Any]) -> int:
 
 
 def voters_to_arrays(voters: Forest | ModelForest) -> Parts:
-    """Arrays of voters: first the JSON text of their document and of the names of the others, as bytes."""
     arrays: Arrays = {}
     document = voters.to_document(Tensors(arrays))
     text = json.dumps({"document": document, "names": list(arrays)})

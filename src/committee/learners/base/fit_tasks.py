@@ -106,7 +106,6 @@ class FitTasks:
     def in_parallel(
         self, jobs: Iterable[Any], n_jobs: int | None, form: Callable[[], Codec[T]]
     ) -> Iterator[Iterator[T]]:
-        """Results of joblib's delayed calls in order, by `committee.data.parallel`; recorded ones are not run."""
         with ExitStack() as pools:
 
             def computed(n_known: int) -> Iterator[T]:
@@ -145,7 +144,6 @@ class FitTasks:
             self.end_part(fitted)
 
     def each(self, name: str, trained: Iterable[T], fitted: Callable[[list[T]], dict[str, Any]]) -> list[T]:
-        """Collect members as they are trained, with a task for each, until a callback stops the fit."""
         gathered: list[T] = []
         for one in trained:
             gathered.append(one)
@@ -198,7 +196,6 @@ class FitCheckpoint:
         self._next = time.perf_counter() + self.interval
 
     def write(self) -> None:
-        """Write the file, if there is anything new; a failure is a warning."""
         if not self._unwritten:
             return
         begun, locked = time.perf_counter(), self._locked is not None

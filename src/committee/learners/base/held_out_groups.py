@@ -13,8 +13,6 @@ from committee.data.number_types import Index, Mask
 
 @dataclass(frozen=True, eq=False)
 class GroupedUnits:
-    """Rows, or their units of weight, in groups."""
-
     group: Index
     """Group of each unit, ``(m,)``."""
     order: Index

@@ -73,7 +73,6 @@ class Parameter:
 
     @property
     def scikit_constraint(self) -> list[Any] | str:
-        """Entry of ``_parameter_constraints``: the declared constraints and those of the annotation."""
         if self.constraints == ("no_validation",):
             return "no_validation"
         options, others = _members(self.annotation)

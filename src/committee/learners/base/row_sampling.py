@@ -374,7 +374,6 @@ def warn_of_copies(group: Index) -> None:
 
 
 def group_numbers(groups: ArrayLike, counted: Mask) -> Index:
-    """Number the groups ``(n,)`` of the rows of a mask in the order of their first rows."""
     if isinstance(groups, str):
         raise ValueError(f"groups={groups!r} names a column, and rows in pieces need an array of all their groups.")
     values = np.asarray(groups, dtype=object)
@@ -430,7 +429,6 @@ def content_digests(rows: Rows | TargetRows, n_threads: int) -> NDArray[np.uint6
 
 
 def ranks(numbers: F64) -> F64:
-    """Return the rank of each number among the distinct ones of its column."""
     columns = numbers.reshape(len(numbers), -1).T
     found = [np.unique(column, return_inverse=True)[1].astype(np.float64) for column in columns]
     return np.column_stack(found).reshape(numbers.shape)

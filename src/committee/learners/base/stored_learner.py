@@ -189,7 +189,6 @@ class StoredLearner(Storable, BaseEstimator):
 
 
 def describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
-    """Document of fitted attributes, with arrays of numbers among the tensors."""
     attributes: Document = {}
     for name, value in values.items():
         if isinstance(value, np.ndarray) and value.dtype.name in NUMERIC:
@@ -204,7 +203,6 @@ def describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
 
 
 def describe_unfitted(learner: Any, left_out: tuple[str, ...] = ()) -> Document:
-    """Document of a learner's class and parameters, without those that are left out."""
     from committee.files.kinds import check_learner
 
     check_learner(learner)
@@ -234,7 +232,6 @@ def _describe_parameter(name: str, value: Any) -> Any:
 
 
 def rebuild_unfitted(document: Document, depth: int) -> Any:
-    """Make the learner of a document of `describe_unfitted`; parameters that are trained models are None."""
     from committee.files.kinds import learner_class
 
     name = field(document, "class", str)

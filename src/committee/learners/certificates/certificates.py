@@ -173,12 +173,12 @@ class Certificate:
         The table, by names in `CERTIFICATES` and "unlabelled_margins": its bounds hold simultaneously with probability
         1 - delta. ``certificate["tandem"]`` returns a single bound.
     test_error : float or None
-        Error on rows that the bounds do not use.
+        Error on rows whose labels the bounds do not use.
     n_untouched : int, default=0
         Out-of-bag rows that no voter was trained on, which "test_set" and "binomial" use.
     held_out : HeldOutPlan or None
         Number of held-out rows, and the bound that they would give at the out-of-bag error of the vote; None unless it
-        is known, and below `headline`.
+        is known, and below `headline` and the error of guessing.
     takes_reserve : bool, default=False
         True if the ensemble has a parameter ``reserve`` that holds rows out.
     """
@@ -302,7 +302,6 @@ class Certificate:
 
 
 def percent(share: float, *, down: bool = False) -> str:
-    """Return a share in percent, rounded up (or down) to a tenth."""
     thousandths = round(1000.0 * share, 6)  # 1 - 0.95 gives 50.00000000000004
     tenths = int(thousandths) if down else ceil(thousandths)
     return f"{tenths / 10:g} %"
@@ -394,7 +393,8 @@ def certify(
         If `ensemble` is not a classifier whose voters are known.
     ValueError
         If an argument is out of range, a bound is unknown or not for these rows, only one of X_test and y_test is
-        given, `y` holds an unknown label, or with ``on="oob"`` the draws of rows are unknown, or depended on weights.
+        given, `y` holds an unknown label, the ensemble has one class, or with ``on="oob"`` the draws of rows are
+        unknown, or depended on weights.
 
     Examples
     --------

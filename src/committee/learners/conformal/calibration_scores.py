@@ -32,16 +32,12 @@ Group = str | int | float | bool | None  # a group by its value; `None` for rows
 
 
 def indexable_rows(X: Any) -> Any:
-    """Return X, converted to CSR if it is a sparse matrix of scipy's: rows cannot be taken from every other format."""
     sparse = bool(issparse(X))
-    return X.tocsr() if sparse else X
+    return X.tocsr() if sparse else X  # rows cannot be taken from every other format
 
 
 def row_hashes(X: Any, table: TableSchema | None) -> U64:
-    """Return hashes ``(n,)`` of the rows' content, equal for equal rows in any order.
-
-    Without a schema, numbers are hashed by value and everything else by its text.
-    """
+    """Return hashes ``(n,)`` of the rows' content, equal for equal rows in any order."""
     if is_out_of_core(X):
         from committee.learners.base.pieced_rows import predict_pieces
 
@@ -85,7 +81,10 @@ class RowCategories:
         return len(self.groups) * len(self.classes)
 
     def numbers(self, groups: Sequence[Group] | None, labels: Index | None) -> Index:
-        """Return the categories ``(n,)``, ``(n, K)`` with labels of that shape, or ``(1,)``; -1 for unknown groups."""
+        """Return category numbers: ``(n,)`` of groups, else ``(1,)``, with several classes broadcast with `labels`.
+
+        Unknown groups have -1.
+        """
         first = np.zeros(1, dtype=np.intp)
         if groups is not None:
             place = {group: number for number, group in enumerate(self.groups)}
@@ -107,8 +106,6 @@ def group_words(group: Group) -> str:
 
 
 def sorted_groups(groups: Iterable[Group]) -> list[Group]:
-    """Return the distinct groups in order: numbers, texts, then the missing group."""
-
     def key(group: Group) -> tuple[int, Any]:
         return (2, 0) if group is None else (int(isinstance(group, str)), group)
 
@@ -116,7 +113,6 @@ def sorted_groups(groups: Iterable[Group]) -> list[Group]:
 
 
 def warn_of_new_groups(found: Iterable[Group], known: Iterable[Group], unbounded: str) -> None:
-    """Warn of groups that `fit` did not have; `unbounded` names the predictions of their rows."""
     new = sorted({group_words(group) for group in set(found).difference(known)})
     if new:
         many = f" and {len(new) - 1} more" if len(new) > 1 else ""
@@ -238,7 +234,6 @@ class CalibrationScores:
 
 
 def warn_of_few_scores(known: CalibrationScores, categories: RowCategories, alpha: float, unbounded: str) -> None:
-    """Warn if categories have too few rows for a finite threshold; `unbounded` describes their predictions."""
     count = known.count
     few = np.flatnonzero(covering_rank(alpha, count) > count)
     if not len(few):
@@ -252,13 +247,11 @@ def warn_of_few_scores(known: CalibrationScores, categories: RowCategories, alph
 
 
 def covering_rank(alpha: float, count: F64) -> F64:
-    """Return the weight of scores up to the threshold of a category, (1 - alpha)(count + 1)."""
     rank = (1.0 - alpha) * (count + 1.0)
     return np.asarray(rank * (1.0 - ROUNDING))
 
 
 def covered(p_values: F64, alpha: float) -> NDArray[np.bool_]:
-    """Return whether p-values are above alpha by more than rounding."""
     return np.asarray(p_values > alpha * (1.0 + ROUNDING))
 
 

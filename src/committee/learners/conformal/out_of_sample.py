@@ -90,7 +90,6 @@ class TrainingRows:
         return self if rows.all() else self.select(np.flatnonzero(rows))
 
     def fitted(self, estimator: Any, rows: Index | None = None) -> Any:
-        """Return a copy of an estimator that is fitted to the rows, or to some of them."""
         part = self if rows is None else self.select(rows)
         given = {} if part.offset is None else {"offset": part.offset}
         return fit_weighted(clone(estimator), part.X, part.y, inner_weights(part.weights), **given)
@@ -101,8 +100,6 @@ class TrainingRows:
 
 @dataclass(frozen=True, eq=False)
 class OutOfSample:
-    """Out-of-sample predictions for the rows of a fit."""
-
     model: Any  # fitted to all rows
     predicted: F64  # (n, D); NaN for rows without a voter that has not seen them
     source: Source
@@ -133,8 +130,6 @@ def unfitted_copy(estimator: Any) -> Any:
 
 
 def check_kind(estimator: Any, *, classifier: bool) -> None:
-    """Raise TypeError if an estimator is known to be of the other kind, or a classifier lacks ``predict_proba``."""
-
     def is_one(committee: type, test: Callable[[Any], bool]) -> bool:
         return isinstance(estimator, committee) or (hasattr(estimator, "__sklearn_tags__") and bool(test(estimator)))
 
@@ -150,7 +145,6 @@ def check_kind(estimator: Any, *, classifier: bool) -> None:
 
 
 def check_takes_offset(estimator: Any) -> None:
-    """Raise ValueError unless ``fit``, or ``predict`` of a model without a ``fit``, takes an offset."""
     method = getattr(estimator, "fit", getattr(estimator, "predict", None))
     if method is None or "offset" not in signature(method).parameters:
         kind = "the default" if estimator is None else type(estimator).__name__
@@ -161,7 +155,6 @@ def check_takes_offset(estimator: Any) -> None:
 
 
 def committee_of(model: Any) -> Committee | RegressionCommittee | None:
-    """Return the committee of a model, or `None` for an unknown kind of model."""
     if isinstance(model, Committee | RegressionCommittee):
         return model
     kind: Any = Committee if hasattr(model, "classes_") else RegressionCommittee
@@ -188,7 +181,7 @@ def as_committee(model: Any) -> Committee | RegressionCommittee:
 
 @dataclass(frozen=True, eq=False)
 class OutOfBagVoters:
-    """Voters of equal weight, each of which has left out some training rows."""
+    """Voters of equal weight, and the training rows that each has not seen."""
 
     committee: Any
     unseen: Mask  # (n, T): out-of-bag mask
@@ -207,7 +200,7 @@ class OutOfBagVoters:
         return self.mean_prediction(tally, self.unseen.sum(axis=1))
 
     def mean_prediction(self, tally: F64, n_votes: NDArray[np.int64]) -> F64:
-        """Return the committee's predictions from the mean of `n_votes` votes; NaN without votes."""
+        """Return the committee's predictions from the sum of `n_votes` votes on each row; NaN without votes."""
         total, link = self.committee.total_weight, self.committee.link
         mean = np.full_like(tally, np.nan)
         some = n_votes > 0
@@ -235,7 +228,7 @@ class OutOfBagVoters:
 
 
 def has_out_of_bag_rows(estimator: Any) -> bool:
-    """Return whether a fit of an estimator predicts its own rows by voters that have not seen them."""
+    """Return whether a fit of an estimator can predict its own rows by voters that have not seen them."""
     if isinstance(estimator, Blend | SBPMTClassifier):
         return True
     if not hasattr(estimator, "oob_score"):
@@ -253,7 +246,7 @@ def fit_out_of_bag(
 ) -> OutOfSample | None:
     """Fit an estimator that `has_out_of_bag_rows`, and return its out-of-bag predictions.
 
-    Returns `None` if no row has one, or, unless they are `required`, a category encoding has seen all rows. If
+    Returns `None` if no row has one, or, unless they are `required`, category values were learned from all rows. If
     `required`, ensembles without known out-of-bag rows raise ValueError, with the reason.
     """
     option = "keep_oof" if isinstance(estimator, Blend) else "oob_score"
@@ -278,7 +271,7 @@ def fit_out_of_bag(
 def out_of_bag(model: Any, training: TrainingRows, *, leave_out: bool, trained_before: bool = False) -> OutOfSample:
     """Return the out-of-bag predictions of a trained ensemble for its training rows.
 
-    The rows of an ensemble that was `trained_before` are checked against its stored predictions.
+    The rows of an ensemble that was `trained_before` are checked against stored predictions, if it has any.
     """
     if len(getattr(model, "classes_", (0, 1))) == 1:
         return OutOfSample(model, np.ones((len(training), 1)), "out of bag")
@@ -361,7 +354,7 @@ def _out_of_fold_of_blend(model: Blend, training: TrainingRows, *, leave_out: bo
 
 @dataclass(frozen=True, eq=False)
 class FoldModels:
-    """A model for each fold, fitted to the other folds."""
+    """A model for each fold, fitted to all other rows."""
 
     models: Sequence[Any]
     fold: NDArray[np.int64]  # (n,): fold of each training row; -1 for none
@@ -372,7 +365,6 @@ class FoldModels:
 
 
 LeaveOut: TypeAlias = OutOfBagVoters | FoldModels
-"""Models that have not seen some training rows."""
 
 
 def fit_on_folds(
@@ -419,9 +411,9 @@ class _WithAllClasses:
 def folds_of_rows(cv: Any, X: Any, y: NDArray[Any], labels: Index | None) -> NDArray[np.int64]:
     """Return the fold of each row, ``(n,)``: -1 for rows that no fold tests. `labels` are class numbers.
 
-    A number assigns rows to folds class by class, by their content and not by their order. Rows of equal features and
-    target are in one fold, so that none is predicted by a fit that has seen its copy. A class whose rows are all equal
-    is in no fold. Rows that cannot be read as a table are assigned by their order.
+    A number assigns rows to folds class by class, by their content. Rows of equal features and target are in one fold,
+    so that none is predicted by a fit that has seen its copy. A class whose rows are all equal is in no fold. Rows that
+    cannot be read as a table are assigned by their order.
     """
     if not isinstance(cv, Integral):
         return _folds_of_splitter(cv, y, labels)
