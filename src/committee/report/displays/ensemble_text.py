@@ -282,8 +282,8 @@ def _small(votes: WeightedVotes) -> MemberTrees:
     voters = votes.voters
     if isinstance(voters, MemberCommittees):
         raise TypeError(
-            "SmallEnsembleDisplay needs an ensemble of trees; this is a committee of ensembles. Draw the small model "
-            "that stands for it: distil(X, max_nodes=40).model"
+            "SmallEnsembleDisplay needs an ensemble of trees; this is a committee of ensembles. Draw a small one that "
+            "is trained on its predictions, such as a random forest of 4 trees with max_leaf_nodes=8"
         )
     have_lines = isinstance(voters, LinearLeaves) and np.diff(voters.lines.start).any()
     if have_lines or isinstance(voters, (ModelForest, BoostedCommittees)):
@@ -296,8 +296,8 @@ def _small(votes: WeightedVotes) -> MemberTrees:
     if n_leaves > MOST_LEAVES:
         raise ValueError(
             f"the ensemble has {n_leaves:,} leaves in {len(members.forest):,} trees; at most {MOST_LEAVES} can be read "
-            "in a picture. Make it smaller first, as by prune(ensemble, X, y, max_nodes=40) or the distil of a "
-            "committee, or draw one tree by TreeDisplay"
+            "in a picture. Make it smaller first, as by prune(ensemble, X, y, on='validation', max_nodes=40) with "
+            "held-out rows, or draw one tree by TreeDisplay"
         )
     return members
 
