@@ -32,9 +32,8 @@ class Boxes:
 class RowSearch:
     """Branch and bound for rows on which two votes of the same trees elect different classes.
 
-    A box of cells is split by the leaves of one more tree, and dropped if the remaining trees, each by its best leaf
-    that meets the box, cannot satisfy the conditions. Both votes are computed for the boxes that remain after all
-    trees, so that the proof does not depend on a solver's tolerance.
+    Both votes are computed for the boxes that remain after all trees, so that the proof does not depend on a solver's
+    tolerance.
     """
 
     cells: VoteCells

@@ -53,7 +53,7 @@ LIMIT_FACTOR = 0.5  # ratio of successive node limits on a path
 
 
 class FitRows(NamedTuple):
-    """Rows of positive weight that the fit uses: for "oob" those with an out-of-bag tree; for "train" synthetic ones too."""
+    """Rows of positive weight for the fit: of "oob" those with an out-of-bag tree; of "train" synthetic ones, too."""
 
     place: Index  # numbers of the rows among those given to `fit`
     matrix: Matrix

@@ -249,34 +249,22 @@ class LeafRegression:
 
     with the means m_iv of the nodes' votes, in several versions v, over the trees that have *not* seen the row, and
     deviations d of the leaves in *all* trees. So the votes of trees on their training rows count for nothing, and the
-    deviations fit the residuals of an out-of-bag score, as a ridge regression on the leaves does. A new row is unseen
-    by all trees. The objective to minimise is
+    deviations fit the residuals of an out-of-bag score, as a ridge regression on the leaves does. The objective is
 
         C sum_i w_i loss(y_i, f_i) + (1 / K) |d|^2 / 2 + small penalties of a and b.
 
     Two classes have one score (logistic loss), more one each, with common a_v (multinomial loss). It is the
     global refinement of S. Ren, X. Cao, Y. Wei, J. Sun (2015), CVPR, which has no versions and penalises the votes
     themselves.
-
-    Parameters
-    ----------
-    leaf : int array (n, K)
-        Nodes that the rows reach, numbered across all trees.
-    unseen : bool array (n, K) or None
-        Out-of-bag mask; None: all trees count for every row.
-    versions : float64 array (V, N, D)
-        Votes of the nodes.
-    y : intp array (n,) or float64 array (n, n_classes) or (n, 1)
-        Class numbers, class shares, or numbers of regression.
     """
 
     def __init__(
         self,
         columns: LeafColumns,
-        leaf: NDArray[np.signedinteger],
-        unseen: Mask | None,
-        versions: F64,
-        y: Index | F64,
+        leaf: NDArray[np.signedinteger],  # (n, K): nodes that the rows reach, numbered across all trees
+        unseen: Mask | None,  # (n, K); None: all trees count for every row
+        versions: F64,  # (V, N, D): votes of the nodes
+        y: Index | F64,  # class numbers (n,), class shares (n, n_classes), or numbers (n, 1)
         sample_weight: F64 | None = None,
         n_threads: int = 1,
         loss: VoteLoss = LOGISTIC,
