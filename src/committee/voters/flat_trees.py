@@ -233,7 +233,6 @@ class FlatTrees:
         )
 
     def category_words(self, node: int) -> NDArray[np.uint32]:
-        """Category bits of a node; `node` counts over all trees."""
         return self.category_bits[self.category_offset[node] : self.category_offset[node + 1]]
 
     def categories_left(self, node: int, n_codes: int) -> NDArray[np.bool_]:

@@ -227,7 +227,6 @@ class SoftStumps:
         stumps: list[tuple[int, float, float, bool, float, NDArray[np.uint32] | None]],
         n_features: int,
     ) -> SoftStumps:
-        """Create stumps from tuples of feature, threshold, softness, ascending, missing and category words."""
         words = [np.empty(0, np.uint32) if stump[5] is None else stump[5] for stump in stumps]
         columns = [[stump[k] for stump in stumps] for k in range(5)]
         arrays: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""An interior-point method for the soft margin of rows with several lines, to a point near the optimum."""
+"""An interior-point method for the soft margin of rows, to a point near the optimum."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ def as_sklearn(estimator: Any, *, keep: Kept = "probabilities") -> Any:
     TypeError
         If `estimator` is not supported, or scikit-learn has no such trees or link.
     ValueError
-        If `keep` is unknown; trees split on a column with more than 255 categories, or with numbers in place of more
-        than 16 categories; decision trees are needed for a categorical or float64 column; or there is one class only.
+        If `keep` is unknown; trees split on a column with more than 255 categories, or with numbers in place of
+        categories; decision trees are needed for a categorical or float64 column; or there is one class only.
 
     Examples
     --------

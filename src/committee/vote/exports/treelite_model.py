@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from treelite import Model
 
 TARGET = "treelite"
-ALTERNATIVE = 'output="votes" gives sums of votes, from which committee_.probability_of computes probabilities'
+ALTERNATIVE = (
+    'output="votes" gives sums of votes without intercept and link, from which committee_.probability_of computes '
+    "probabilities of classes"
+)
 
 UNSUPPORTED_LINKS = {
     "softened": "the tempered_share link, which calibrates shares of votes",
@@ -44,7 +47,7 @@ def to_treelite(estimator: Any, *, output: Output = "predictions") -> Model:
         `RegressionCommittee.from_estimator`.
     output : {"predictions", "votes"}, default="predictions"
         "predictions": probabilities or numbers; for log-odds the probability of the second class. "votes": weighted
-        sums of votes, from which ``committee_.probability_of`` computes probabilities for any link.
+        sums of votes without the intercept, from which ``committee_.probability_of`` computes probabilities of classes.
 
     Returns
     -------
