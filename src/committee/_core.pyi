@@ -843,7 +843,7 @@ class LineTrees:
     def tally(self, X: F64, weights: F64, n_threads: int) -> F64:
         """``(n, K)``: weighted sum over the voters; tree ``t K + k`` adds to score k, or each tree to all."""
     def shares(self, X: F64, weights: F64, n_threads: int) -> F64:
-        """``(n, p, K)``: sum of the lines along each column."""
+        """``(n, p, K)``: weighted sum of the lines along each column."""
 
 # --- loss_gradients.hpp ------------------------------------------------------------------------------------
 
