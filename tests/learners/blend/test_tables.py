@@ -1,4 +1,4 @@
-"""Committees of ensembles learn from the months, weekdays and hours of dates."""
+"""Tables of committees of ensembles: parts of dates, texts, identifiers and sparse rows."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClassifier, load, scan, to_onnx
+from committee.data import matrices
+from committee.learners.blend.portfolio import candidates
 from committee.report.column_effects import stored_effects
 from committee.report.displays.mean_contributions import MeanContributionDisplay
 from committee.report.explanation import Explanation
 from committee.report.inspection import inspection
 from committee.report.row_explanation import RowExplanation
 from tests.cli.calls import succeed
-from tests.small_portfolio import BOTH, FAST, answers
+from tests.small_portfolio import BOTH, FAST, answers, use_members_of_sparse_rows
+from tests.subjects import assert_same_bits, numbers
 
 pytestmark = pytest.mark.usefixtures("small_members")
 
@@ -283,3 +287,155 @@ def test_texts_are_in_a_file_once_and_long_ones_are_refused(tmp_path):
         RandomForestClassifier(2).fit(long, y)
     names = pl.DataFrame({"name": [f"{i:0150d}" for i in range(8000)]})  # 1.2 million characters of short texts
     assert RandomForestClassifier(2, random_state=0).fit(names, np.arange(8000) % 2).n_features_in_ == 1
+
+
+# --- identifiers ------------------------------------------------------------------------------------------------------
+
+
+def with_identifiers(n: int = 60) -> tuple[pl.DataFrame, Any]:
+    X, y = numbers(2, n)
+    table = pl.DataFrame({"row": range(n), "name": [f"{k:x}" * 2 for k in range(n)], "x": X[:, 0], "z": X[:, 1]})
+    return table, y
+
+
+@BOTH
+def test_identifiers_are_left_out_with_a_warning(kind, tmp_path):
+    table, y = with_identifiers()
+    with pytest.warns(UserWarning) as warned:
+        model = kind(**FAST).fit(table, y)
+    assert [str(each.message).split(";")[0] for each in warned] == [
+        "column 'row' is left out: it counts the rows",
+        "column 'name' is left out: it is text with 60 different values in 60 rows",
+    ]
+    assert {each.filename for each in warned} == {__file__}
+    assert model.feature_names_in_.tolist() == table.columns and model.table_.names == ("x", "z")
+    assert model.table_.source.categories == (None, (), None, None)
+    other = table.with_columns(row=pl.col("row") * 7, name=pl.lit("new"))
+    model.save(tmp_path / "m.safetensors")
+    for one in (model, load(tmp_path / "m.safetensors")):
+        assert_array_equal(answers(one, other.to_pandas()), answers(model, table))
+    assert (model.feature_importances_[:2] == 0.0).all() and not model.contributions(table)[:, :2].any()
+    alone = kind(**FAST).fit(table.drop("row", "name"), y)
+    assert_array_equal(answers(alone, table.drop("row", "name")), answers(model, table))
+
+
+def test_identifiers_that_are_kept():
+    table, y = with_identifiers()
+    for settings in (
+        {"keep_identifiers": True},
+        {"keep_identifiers": ["row", "name"]},
+        {"categorical_features": ["row", "name"]},
+    ):
+        assert CommitteeClassifier(**FAST, **settings)._learned_table(table, None).n_features == 4
+    declared = table.with_columns(pl.col("row").cast(float), pl.col("name").cast(pl.Categorical))
+    for kept in (declared, table.select("row"), table[:19]):
+        assert CommitteeClassifier(**FAST)._learned_table(kept, None).names == tuple(kept.columns)
+    unnamed = table.to_pandas().set_axis(range(4), axis=1)
+    assert CommitteeClassifier(**FAST, keep_identifiers=["x0", "x1"])._learned_table(unnamed, None).n_features == 4
+    with pytest.raises(ValueError, match="keep_identifiers names 'rows', which is not there; did you mean 'row'"):
+        CommitteeClassifier(**FAST, keep_identifiers=["rows"]).fit(table, y)
+    with pytest.raises(ValueError, match="'keep_identifiers' parameter of CommitteeClassifier must be"):
+        CommitteeClassifier(**FAST, keep_identifiers=3).fit(table, y)  # type: ignore[arg-type]
+
+
+def test_rows_without_weight_have_no_identifiers_and_repeated_rows_none():
+    table, _ = with_identifiers()
+    model = CommitteeClassifier(**FAST)
+    more = pl.concat([table, table[:30]])
+    with pytest.warns(UserWarning, match="left out"):
+        assert model._learned_table(more, np.repeat([1.0, 0.0], [60, 30])).names == ("x", "z")
+    assert model._learned_table(more, None).n_features == 4
+    assert model._learned_table(table, np.repeat([2.0, 1.0], 30)).n_features == 4
+
+
+# --- sparse rows ------------------------------------------------------------------------------------------------------
+
+
+def sparse_rows(kind, n=150, seed=0):
+    """A table of ten columns, a third of whose cells are stored, some of them missing, and what is to be predicted."""
+    rng = np.random.default_rng(seed)
+    X = scipy.sparse.random_array((n, 10), density=0.3, format="csr", rng=rng)
+    target = X @ rng.normal(size=10) + 0.1 * rng.normal(size=n)
+    X.data[rng.random(len(X.data)) < 0.05] = np.nan
+    return X, (target if kind is CommitteeRegressor else np.digitize(target, [-0.3, 0.3]))
+
+
+@pytest.mark.one_in(2)
+@BOTH
+@pytest.mark.parametrize("effort", ["fast", "default", "best"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_dense_table_gives_the_same_bits_once_candidates_are_alike(kind, effort, weighted, monkeypatch):
+    X, y = sparse_rows(kind)
+    w = np.random.default_rng(1).exponential(size=len(y)) if weighted else None
+    model = kind(effort, cv=3, min_gain=0.0, random_state=0).fit(X, y, w)
+    use_members_of_sparse_rows(monkeypatch)
+    dense = kind(effort, cv=3, min_gain=0.0, random_state=0).fit(X.toarray(), y, w)
+    assert_same_bits(model, dense, X.toarray())
+    assert model.member_names_ == dense.member_names_ and len(model.member_names_) > 1
+    assert_array_equal(model.member_weights_, dense.member_weights_)
+    assert model.oof_loss_ == dense.oof_loss_ and model.oof_score_ == dense.oof_score_
+    assert_array_equal(model.feature_importances_, dense.feature_importances_)
+    for rows in (X, X.tocsc(), X[:1]):
+        assert_array_equal(model.predict(rows), dense.predict(rows.toarray()))
+
+
+@BOTH
+def test_candidates_for_dense_rows_are_left_out_with_the_reason(kind):
+    X, y = sparse_rows(kind)
+    model = kind("best", cv=2, min_gain=0.0, random_state=0).fit(X, y)
+    if kind is CommitteeClassifier:
+        reasons = {"sbpmt": "takes no sparse rows", "lines": "takes no sparse rows"}
+    else:
+        reasons = {"boosted_lines": "has no lines in its leaves on sparse rows"}
+    assert {name: reason for name, reason in model.left_out_.items() if reason != "no weight"} == reasons
+    wanted = {one.name for one in candidates(kind is CommitteeRegressor, "best")}
+    assert {*model.member_names_, *model.left_out_} == wanted
+
+
+def test_boosting_has_constants_where_lines_were_wanted():
+    X, y = sparse_rows(CommitteeRegressor)
+    model = CommitteeRegressor(**FAST | {"min_gain": 0.0}).fit(X, y)
+    assert {*model.member_names_, *model.left_out_} == {"forest", "boosting", "boosted_lines", "small_trees"}
+
+
+@BOTH
+@pytest.mark.parametrize("cells", [2**21, 30])
+def test_a_model_of_dense_rows_takes_sparse_ones(kind, cells, monkeypatch):
+    """Members that take none are given some rows at a time, made dense."""
+    monkeypatch.setattr(matrices, "_BLOCK", cells)
+    X, y = sparse_rows(kind)
+    model = kind(**FAST | {"min_gain": 0.0, "effort": "default"}).fit(X.toarray(), y)
+    assert {"sbpmt", "lines", "boosted_lines"} & {*model.member_names_}
+    assert_array_equal(model.predict(X), model.predict(X.toarray()))
+    assert_array_equal(model.committee_.votes(X.tocsc()), model.committee_.votes(X.toarray()))
+    if kind is CommitteeClassifier:
+        assert_array_equal(model.predict_proba(X), model.predict_proba(X.toarray()))
+        for ours, theirs in zip(model.staged_predict(X), model.staged_predict(X.toarray()), strict=True):
+            assert_array_equal(ours, theirs)
+
+
+@BOTH
+def test_a_file_and_a_checkpoint_of_sparse_rows(kind, tmp_path):
+    X, y = sparse_rows(kind)
+    model = kind(**FAST).fit(X, y, checkpoint=tmp_path / "fit")
+    assert_same_bits(kind(**FAST).fit(X, y, checkpoint=tmp_path / "fit"), model, X.toarray())
+    model.save(tmp_path / "model.safetensors")
+    loaded = load(tmp_path / "model.safetensors")
+    assert_array_equal(loaded.predict(X), model.predict(X.toarray()))
+    assert loaded.left_out_ == model.left_out_
+
+
+@pytest.mark.filterwarnings("ignore:n_samples")
+def test_few_sparse_rows_give_a_forest():
+    X, _ = sparse_rows(CommitteeClassifier, n=3)
+    model = CommitteeClassifier(random_state=0).fit(X, np.arange(3))
+    assert model.member_names_ == ["forest"]
+    assert_array_equal(model.predict(X), model.predict(X.toarray()))
+
+
+def test_contributions_ask_for_dense_rows():
+    X, y = sparse_rows(CommitteeRegressor)
+    model = CommitteeRegressor(**FAST).fit(X, y)
+    with pytest.raises(TypeError, match=r"Contributions to a sparse X would be a dense array; pass X.toarray"):
+        model.contributions(X)
+    assert_allclose(model.contributions(X.toarray()).sum(axis=1), model.predict(X), rtol=1e-9)
