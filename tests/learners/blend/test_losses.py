@@ -90,10 +90,9 @@ def test_members_for_means_are_moved_to_the_quantile(loss):
     quantile = 0.5 if loss == "absolute_error" else 0.85
     folds = list(KFold(3).split(X))
     model = CommitteeRegressor(**FAST | {"cv": folds, "min_gain": 0.0}, loss=loss, quantile=quantile).fit(X, y)
-    sizes = np.cumsum(model.member_sizes_)
-    for name, end in zip(model.member_names_, sizes, strict=True):
+    for name in model.member_names_:
         if not name.endswith("on_loss"):
-            fits = model.committee_.voters.members[end - 3 : end]
+            fits = model.member(name).voters.members
             told = np.concatenate([one.predict(X[judged]) for one, (_, judged) in zip(fits, folds, strict=True)])
             row = np.concatenate([judged for _, judged in folds])
             assert abs(np.mean(y[row] <= told) - quantile) <= 2.5 / len(y)

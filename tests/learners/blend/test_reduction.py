@@ -242,10 +242,7 @@ def with_four_fits(kind):
 
 def fits_of_members(model):
     """Name, weight, and fits of each member."""
-    ends = np.cumsum(model.member_sizes_)
-    fits = [
-        model.committee_.voters.members[end - size : end] for end, size in zip(ends, model.member_sizes_, strict=True)
-    ]
+    fits = [model.member(name).voters.members for name in model.member_names_]
     return list(zip(model.member_names_, model.member_weights_, fits, strict=True))
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
@@ -16,7 +15,7 @@ from committee.data.number_types import Index
 from committee.data.user_warnings import warn_user
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.blend.members import Candidate, Effort, LeftOut
-from committee.vote.members import MemberCommittees, reads_tables
+from committee.vote.members import reads_tables
 
 
 class CandidateChoice(CommitteeEstimator):
@@ -104,15 +103,11 @@ class CandidateChoice(CommitteeEstimator):
 
     def _refuse_foreign(self: Any, error: type[Exception], what: str, otherwise: str = "") -> None:
         """Raise an error that names the members of other libraries, if there are any, and what they do not have."""
-        voters = self.committee_.voters
-        if not isinstance(voters, MemberCommittees):
-            return
-        first = (np.cumsum(self.member_sizes_) - self.member_sizes_).tolist()
-        pairs = zip(self.member_names_, first, strict=True)
-        if foreign := [name for name, k in pairs if reads_tables(voters.members[k])]:
+        members = getattr(self, "member_names_", [])  # one class has none
+        if foreign := [name for name in members if reads_tables(self.member(name).voters.members[0])]:
             names = ", ".join(map(repr, foreign))
             remedy = f"Call it on model.without({names}), the vote of the other members{otherwise}."
-            if len(foreign) == len(self.member_names_):
+            if len(foreign) == len(members):
                 remedy = f"Train one with candidates of committee, such as 'default'{otherwise}."
             raise error(f"{what}, and {names} {'is' if len(foreign) == 1 else 'are'} of another library. {remedy}")
 

@@ -193,12 +193,7 @@ def most_nodes(blend: Any, max_nodes: float, least: int) -> float:
 
 
 def _members(blend: Any) -> list[MemberParts]:
-    ends = np.cumsum(blend.member_sizes_).tolist()
-    fits = blend.committee_.voters.members
-    return [
-        MemberParts(name, fits[end - size : end])
-        for name, end, size in zip(blend.member_names_, ends, blend.member_sizes_.tolist(), strict=True)
-    ]
+    return [MemberParts(name, blend.member(name).voters.members) for name in blend.member_names_]
 
 
 def _of_parts(

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.data.rows import TargetRows
@@ -90,15 +89,16 @@ class CandidateRun:
         plan = self.plan
         if plan is None:
             return candidate
-        if self.tasks.record is None:
+
+        def chosen() -> Candidate | str:
             return plan.chosen(candidate, later, self.fits.on_sample, first=not self.members)
 
-        def decided() -> NDArray[np.uint8]:
-            found = plan.chosen(candidate, later, self.fits.on_sample, first=not self.members)
-            return np.frombuffer(plan.to_json(candidate, found).encode(), np.uint8)
-
-        text = self.tasks.record.array("plan", [candidate.name], decided).tobytes().decode()
-        return plan.from_json(candidate, text)
+        if self.tasks.record is None:
+            return chosen()
+        stored = self.tasks.record.array(
+            "plan", [candidate.name], lambda: np.frombuffer(plan.to_json(candidate, chosen()).encode(), np.uint8)
+        )
+        return plan.from_json(candidate, stored.tobytes().decode())
 
     def _train_in_haste(self) -> None:
         # of the candidates without time the quickest that can be trained at all
