@@ -244,8 +244,6 @@ class TreeRun(AdaBoostRun):
 
 
 class VoterRun(AdaBoostRun):
-    """The rounds on a user's classifier: SAMME by its predictions."""
-
     link = Softmax()
 
     def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:

@@ -21,7 +21,6 @@ LEAST_SCREENED = 1000
 
 
 def n_screened(learner: Any, rows: Rows | TargetRows) -> int | None:
-    """Return the number of columns that screening leaves, or `None` without screening."""
     if learner.max_features_tree != "auto" or learner.feature_weights is not None:
         return None
     most = max(LEAST_SCREENED, int(rows.count) // 2)

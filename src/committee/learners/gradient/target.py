@@ -104,7 +104,6 @@ class Target:
         return F if self.offset is None else F + self.offset
 
     def response(self, n_scores: int) -> NumberTarget:
-        """Return the targets without their offsets, for target statistics."""
         assert self.offset is not None
         if isinstance(self.loss.link, (Identity, Ordered)):
             z = self.y.astype(np.float64) - self.offset

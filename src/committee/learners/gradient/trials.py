@@ -69,7 +69,6 @@ class RoundSettings:
 
     @classmethod
     def of(cls, learner: Any, rows: Rows | TargetRows, earlier: Any, screened: int | None) -> tuple[int, RoundSettings]:
-        """Return the number of columns of a tree, and the settings without trials."""
         node = FEATURES_OF_NODE if learner.max_features == "auto" else learner.max_features
         of_tree = screened if learner.max_features_tree == "auto" else learner.max_features_tree
         of_tree, of_node = features_per_tree_and_node(of_tree, node, rows.X.shape[1])
@@ -176,7 +175,6 @@ class TrialScore:
         return HeldOutScore(self._scoring, rows, votes, self._classes)
 
     def __call__(self) -> float:
-        """Return minus the score after the present round, plus a billionth for the loss, which decides ties."""
         value, loss = self._score(self._run.n_rounds), self._target.mean_loss(self._run.scored.scores(self._places))
         if self._unit is None:
             self._unit = TIE * abs(value) / loss if loss > 0.0 else 0.0

@@ -288,7 +288,6 @@ class LeafCut:
         return None if rows.unseen is None else rows.unseen[:, self.trees]
 
     def has_oob_tree(self, rows: LeafRows) -> Mask:
-        """Return which rows at least one of the K trees has not seen, ``(n,)``."""
         unseen = self.unseen(rows)
         return np.ones(len(rows), dtype=bool) if unseen is None else np.asarray(unseen.any(axis=1))
 

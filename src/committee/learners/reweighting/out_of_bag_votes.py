@@ -68,7 +68,6 @@ def extrapolate_to_all(unseen: Mask, by_these: F64, by_first: F64, by_second: F6
 
 
 def enough_oob_trees(unseen: Mask) -> bool:
-    """Return whether rows have enough out-of-bag trees ``(n, T)`` to extrapolate classification losses."""
     return bool(unseen.sum(axis=1).mean() >= LEAST_OOB_TREES)
 
 

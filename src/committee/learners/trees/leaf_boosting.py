@@ -134,7 +134,6 @@ def chosen_steps(boosting: LeafBoosting, leaves: LeafRows, seed: int) -> I64:
 
 
 def folds(leaf: I64, labels: NDArray[np.uint16], seed: int) -> I64:
-    """Return the fold of each row, stratified by leaf and class, in random order."""
     order = np.lexsort((np.random.default_rng(seed).random(len(leaf)), labels, leaf))
     first = np.searchsorted(leaf[order], leaf[order])
     fold = np.empty(len(leaf), dtype=np.int64)

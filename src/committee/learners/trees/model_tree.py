@@ -376,7 +376,6 @@ class ModelTreeVoters:
                 self._make()
 
     def voters(self) -> ModelForest:
-        """Return the voters in the order in which their trees were added; there must be one."""
         if self._waiting:
             self._make()
         voters = ModelForest.concatenate(self._made)
