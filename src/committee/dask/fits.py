@@ -65,8 +65,8 @@ def fit(
     """Fit an estimator on a Dask cluster; the fitted model is bit-identical to a local fit.
 
     Gradient boosting leaves the rows of a Dask collection on the workers. Forests, subagging, SBPMT and committees of
-    ensembles train their members on the workers, from a table that the client holds. Other learners, and gradient
-    boosting of other tables, are trained on the client.
+    ensembles train their members on the workers; the client reads the table, and sends what members share, such as bin
+    numbers. Other learners, and gradient boosting of other tables, are trained on the client.
 
     Parameters
     ----------

@@ -63,6 +63,10 @@ def score(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         Targets, or the name of a column of `X`.
     sample_weight : Dask series or array, array-like (n,), or str, default=None
         Weights, or the name of a column of `X`.
+
+    Returns
+    -------
+    float
     """
     X, y, sample_weight = without_named(X, y, sample_weight)
     # one after the other: Dask warns of dataframes and arrays together
