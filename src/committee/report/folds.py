@@ -93,9 +93,9 @@ class Folds:
                         " as all rows of the other classes are in one group; leave out groups="
                     )
                 other, option = ("more", "groups") if self.time is None else ("fewer", "time")
+                folds = f"use {other} folds than folds={self.folds}, or " if other == "more" or self.folds > 2 else ""
                 raise ValueError(
-                    f"the training rows of fold {k + 1} {self.words} are of one class; use {other} folds than"
-                    f" folds={self.folds}, or leave out {option}="
+                    f"the training rows of fold {k + 1} {self.words} are of one class; {folds}leave out {option}="
                 )
             if not len(test):
                 raise ValueError(f"fold {k + 1} {self.words} has no rows; use fewer folds than folds={self.folds}")

@@ -213,7 +213,7 @@ class EvaluationDisplay(PanelsDisplay):
         """Make the display, not yet drawn."""
         found, name = _recorded(estimator), type(estimator).__name__
         if not found and not hasattr(estimator, "evals_result_"):
-            raise ValueError(f"{name} has no evals_result_ to draw; give a fitted booster.")
+            raise ValueError(f"{name} has no evals_result_ to draw; give a learner that records it, such as AdaBoost.")
         if not found:
             raise ValueError(
                 f"{name} has no evals_result_ to draw; fit it with held-out rows, or with return_train_score=True."
