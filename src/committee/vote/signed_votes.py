@@ -23,10 +23,11 @@ class SignedVotes:
 
     Two classes have one line per row, S_it = y_i h_t(x_i). With more classes a row has a line per rival, and its margin
     is the least. Score voters give differences of scores in units of their spread (`Voters.spread`). Margins of weights
-    w with sum 1 are ``S @ w``.
+    w with sum |w_t| = 1 are ``S @ w``.
 
     An intercept F_0 is not re-weighted. With W the total spread of the voters and I that of the intercept, its effect
-    is added to every voter: S_it is W / (W + I) times the vote plus 1 / (W + I) times the effect of F_0.
+    is added to every voter: S_it is W / (W + I) times the vote plus 1 / (W + I) times the effect of F_0, with the sign
+    of the voter's weight.
     """
 
     matrix: NDArray[np.int8] | F64  # (r, T): S; int8 for labels or integer scores

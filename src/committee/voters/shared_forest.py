@@ -50,7 +50,7 @@ _FILE_TYPES: dict[str, tuple[tuple[Any, ...], str]] = {
 _PLACES = ("root", "split", "left", "right")
 _COUNTED = ("feature", "category_offset")
 MAX_LEVELS = 2**15
-"""Largest depth of a stored tree."""
+"""Largest depth of a tree that is read from shared parts."""
 
 
 @dataclass(frozen=True, eq=False)
