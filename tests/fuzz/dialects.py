@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from committee.cli.chunks import chunk_frame
 from committee.cli.main import app
 from committee.cli.options import TrainingOptions
-from committee.cli.training_chunks import training_chunks
+from committee.cli.training_chunks import RowNumbers, training_chunks
 from committee.cli.training_table import whole_table
 from committee.data.dates import typed_seconds
 
@@ -222,14 +222,18 @@ def written_lines(random: Random, table: Table, made: Dialect) -> list[str]:
         return ["".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in cells]
     lines = []
     for row in cells:
-        text = io.StringIO()
-        csv.writer(text, delimiter=made.separator, quoting=made.quoting, lineterminator="").writerow(  # type: ignore[arg-type]
-            [*row, ""] if made.trailing else row
-        )
-        lines.append(text.getvalue())
+        lines.append(separated(made, row))
         if made.blank_lines and random.random() < 0.1 and len(lines) > 1:
             lines.append("")
     return lines
+
+
+def separated(made: Dialect, cells: list[str]) -> str:
+    """The line of a row, unless cells are aligned."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=made.separator, quoting=made.quoting, lineterminator="")  # type: ignore[arg-type]
+    writer.writerow([*cells, ""] if made.trailing else cells)
+    return text.getvalue()
 
 
 def write(folder: Path, name: str, made: Dialect, lines: list[str]) -> Path:
@@ -358,11 +362,7 @@ def random_fault(random: Random, table: Table, made: Dialect, lines: list[str]) 
         table.columns[j][row] = None
         cells = [written_cell(made, each, column[row]) for each, column in zip(table.kinds, table.columns, strict=True)]
         cells[j] = "inf" if kind == "infinity" else "a\0b"
-        text = io.StringIO()
-        csv.writer(text, delimiter=made.separator, quoting=made.quoting, lineterminator="").writerow(
-            [*cells, ""] if made.trailing else cells
-        )
-        lines[k] = " ".join(cells) if made.aligned else text.getvalue()
+        lines[k] = " ".join(cells) if made.aligned else separated(made, cells)
         return Fault(kind, (at, repr(table.names[j])))
     return None
 
@@ -394,9 +394,8 @@ def as_pattern(path: Path) -> Path:
 def _pieces_or_error(path: Path, table: Table, made: Dialect) -> pl.DataFrame | str:
     """What `_rows_or_error` returns, of the file in chunks; dates as seconds."""
     try:
-        read = training_chunks(
-            [path], table.names[-1], TrainingOptions(**made.options), (), None, None, False, bar=False
-        )
+        options = TrainingOptions(**made.options)
+        read = training_chunks([path], table.names[-1], options, (), None, None, False, numbers=RowNumbers(), bar=False)
         frame = pl.concat([chunk_frame(piece) for piece in read.X], how="vertical_relaxed")
     except ValueError as error:
         return str(error)

@@ -138,7 +138,7 @@ def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Can
     are shifted by a constant, and boosting on the loss itself is added.
     """
     changed = [for_loss(one, loss) for one in wanted]
-    if isinstance(loss, Squared) or fits_means(loss):
+    if fits_means(loss):
         return changed
     on_loss = [_with(one, loss=loss) for one in _ON_LOSS.values()]
     return changed + (on_loss[:1] if effort == "fast" else on_loss)
