@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,32 +49,17 @@ def program(folder: Path, name: str, script: str) -> Path:
     return path
 
 
-def failing(command: list[str], place: Path, **variables: str) -> str:
-    """Output of a command that has to fail."""
-    done = run(command, place, **variables)
-    if done.returncode == 0:
-        raise FaultError(f"{' '.join(command)} succeeded:\n{done.stdout}")
-    return done.stdout
-
-
-def working(command: list[str], place: Path, **variables: str) -> str:
-    """Output of a command that has to succeed."""
-    done = run(command, place, **variables)
-    if done.returncode != 0:
-        raise FaultError(f"{' '.join(command)} failed:\n{done.stdout}")
-    return done.stdout
-
-
-def run(command: list[str], place: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], place: Path, *, fails: bool = False, **variables: str) -> str:
+    """Output of a command that has to succeed, or to fail."""
     environment = {name: value for name, value in os.environ.items() if name not in ("CXX", "MAKEFLAGS", "PYTHON")}
-    return subprocess.run(
-        command,
-        cwd=place,
-        env=environment | variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(command, cwd=place, env=environment | variables, encoding="utf-8", **pipes)
+    if (done.returncode != 0) != fails:
+        raise FaultError(f"{' '.join(command)} {'succeeded' if fails else 'failed'}:\n{done.stdout}")
+    return done.stdout
+
+
+failing = partial(run, fails=True)
 
 
 def require(output: str, *parts: str) -> None:
@@ -92,7 +78,7 @@ def no_compiler(place: Path) -> None:
     output = failing(configure(), place, CXX=str(place / "no-such-compiler"))
     require(output, "needs a C++20 compiler, and none was found", "apt install g++", "dnf install gcc-c++")
     require(output, "xcode-select --install", "Build Tools for Visual Studio")
-    working(configure(), place)  # once there is one, the next build finds it
+    run(configure(), place)  # once there is one, the next build finds it
 
 
 def old_compiler(place: Path) -> None:
@@ -102,7 +88,7 @@ def old_compiler(place: Path) -> None:
     script = f'{as_old}\nexec {real} "$@"'
     output = failing(configure(), place, CXX=str(program(place, "bin/old-c++", script)))
     require(output, "needs a C++20 compiler such as GCC 11", "old-c++", "apt install g++")
-    working(configure(), place)
+    run(configure(), place)
 
 
 def no_python(place: Path) -> None:
@@ -124,16 +110,16 @@ def no_venv(place: Path) -> None:
 
 def half_made_environment(place: Path) -> None:
     """A Python without pip: an environment that make has begun is made anew, another one is refused."""
-    working([sys.executable, "-m", "venv", "--without-pip", ".venv"], place)
+    run([sys.executable, "-m", "venv", "--without-pip", ".venv"], place)
     require(failing(["make", ".venv/made", f"PYTHON={sys.executable}"], place), ".venv has no Python 3.11 with pip")
     for name in ("begun", "made", "left-over"):
         (place / ".venv" / name).touch()
-    working(["make", ".venv/made", f"PYTHON={sys.executable}"], place)
+    run(["make", ".venv/made", f"PYTHON={sys.executable}"], place)
     if (place / ".venv" / "left-over").exists():
         raise FaultError("a half-made .venv was kept")
-    working([".venv/bin/python", "-m", "pip", "--version"], place)
+    run([".venv/bin/python", "-m", "pip", "--version"], place)
     (place / ".venv" / "kept").touch()
-    working(["make", ".venv/made", f"PYTHON={sys.executable}"], place)
+    run(["make", ".venv/made", f"PYTHON={sys.executable}"], place)
     if not (place / ".venv" / "kept").exists():
         raise FaultError("a complete .venv was made anew")
 
@@ -158,10 +144,10 @@ def interrupted_build(place: Path) -> None:
     once = f'case "$*" in *core/*) [ -e {mark} ] || {{ touch {mark}; exit 130; }};; esac'
     script = f'{once}\nexec {real} "$@"'
     compiler = program(place, "bin/c++", script)
-    working(configure("-DCMAKE_BUILD_TYPE=Debug"), place, CXX=str(compiler))
+    run(configure("-DCMAKE_BUILD_TYPE=Debug"), place, CXX=str(compiler))
     unit = "CMakeFiles/_core.dir/core/module.cpp.o"
     failing(["ninja", "-C", "build/fault", unit], place)
-    working(["ninja", "-C", "build/fault", unit], place)
+    run(["ninja", "-C", "build/fault", unit], place)
 
 
 CASES: tuple[Callable[[Path], None], ...] = (
