@@ -33,7 +33,8 @@ struct Derivatives {  // of all rows of the table, one output
   }
 };
 
-// Gradients and hessians are n_outputs x n_rows; `rows` are n of the rows, null for all. -inf: a column without a split.
+// Gradients and hessians are n_outputs x n_rows; `rows` are n of the rows, null for all. -inf: a column without a
+// split.
 template <class Table>
 Vector<double> first_split_gains(const Table& table, const double* gradient, const double* hessian,
                                  std::int64_t n_outputs, const std::int32_t* rows, std::int64_t n, std::int64_t least,
@@ -64,8 +65,7 @@ Vector<double> first_split_gains(const Table& table, const double* gradient, con
       const std::uint64_t all[3] = {sum(0, begin, end), sum(1, begin, end), sum(2, begin, end)};
       std::uint64_t left[3] = {0, 0, 0};
       for (std::int64_t c = begin; c < end; ++c) {
-        for (std::int64_t k = 0; k < 3; ++k)
-          left[k] = (table.categorical[j] ? 0 : left[k]) + sums[k * n_cells + c];
+        for (std::int64_t k = 0; k < 3; ++k) left[k] = (table.categorical[j] ? 0 : left[k]) + sums[k * n_cells + c];
         const auto side = [&](std::uint64_t of_g, std::uint64_t of_h) {
           const double G = static_cast<double>(signed_of(of_g)) / planes.gradient_unit;
           return G * G / std::max(static_cast<double>(signed_of(of_h)) / planes.hessian_unit + l2, kLeastHessian);
