@@ -205,6 +205,15 @@ def test_early_stopping_keeps_the_weights_of_the_best_round():
         assert risk(model, X, y, None) == pytest.approx(model.training_risks_[best], abs=1e-9)
 
 
+def test_one_held_out_row_is_enough():
+    X, _ = noisy(10)
+    kept = QuadBoostRegressor(None, n_estimators=3, early_stopping=True, random_state=0)  # holds out a tenth
+    for given in ({}, {"X_val": X[:1], "y_val": X[:1, 0]}):
+        assert np.isfinite(clone(kept).fit(X, X[:, 0], **given).validation_risks_).all()
+    with pytest.raises(ValueError, match="n_samples=1: X has too few rows"):
+        QuadBoostRegressor().fit(X[:1], X[:1, 0])
+
+
 def test_theory_asks_for_much_smaller_committees():
     X, y = load_breast_cancer(return_X_y=True)
     model = QuadBoostClassifier(alpha="theory", random_state=0).fit(X, y)

@@ -122,7 +122,10 @@ class QuadBoost(Boosting):
 
     @abstractmethod
     def target_of(self, rows: Any) -> ScoreTargets:
-        """Return the scores to fit, and the shares of the rows' weights."""
+        """Return the scores of training or held-out rows, and the shares of the rows' weights."""
+
+    def training_target(self, rows: Any) -> ScoreTargets:
+        return self.target_of(rows)
 
     @abstractmethod
     def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee:
@@ -142,7 +145,7 @@ class QuadBoost(Boosting):
         return self.dictionary in ("stumps", "all_stumps")
 
     def _run(self, rows: Any, random: np.random.RandomState) -> QuadRun:
-        run = self._score_runs(rows, self.target_of(rows), int(random.randint(2**31 - 1)))
+        run = self._score_runs(rows, self.training_target(rows), int(random.randint(2**31 - 1)))
         run.count, run.most = rows.count, self.n_estimators
         if hasattr(self, "_skl_callbacks"):
             run.rounds_at_once = 1
@@ -376,9 +379,12 @@ class QuadBoostRegressor(BaseRegressor, QuadBoost):
         POSITIVE,
     )
 
-    def target_of(self, rows: TargetRows) -> ScoreTargets:
+    def training_target(self, rows: TargetRows) -> ScoreTargets:
         if len(rows) < 2:
             raise ValueError(f"n_samples={len(rows)}: X has too few rows of positive weight; give at least two.")
+        return self.target_of(rows)
+
+    def target_of(self, rows: TargetRows) -> ScoreTargets:
         weights = rows.weights / rows.weights.sum()
         return ScoreTargets(rows.target[None], weights, self.fit_intercept, labels=False)
 

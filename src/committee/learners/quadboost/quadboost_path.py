@@ -213,7 +213,7 @@ def quadboost_path(
         raise ValueError(f"y holds one class only, {learner.classes_.tolist()[0]!r}; a path needs two.")
     threads = n_threads(n_jobs)
     binned, dictionary = path_stumps(rows, learner.table_, n_thresholds, thresholds, threads)
-    target = learner.target_of(rows)
+    target = learner.training_target(rows)
     cells, kind = _core.Cells(binned.codes, binned.bins.n_bins, threads), penalty_class(penalty)
     products = products_of(cells, dictionary, target, threads, counted=kind.takes_counts)
     square = float(products.square[0])
