@@ -97,6 +97,7 @@ def test_costs_are_shown_at_four_thresholds():
         (MODEL, {"threshold": 1.2}, "threshold is 1.2; it must be a probability from 0 to 1"),
         (MODEL, {"threshold": np.nan}, "threshold is nan"),
         (MODEL, {"costs": (1,)}, r"costs is \[1\]; give two finite costs"),
+        *[(MODEL, {"costs": costs}, "costs is 3.0; give two finite costs") for costs in (3.0, np.array(3.0))],
         (MODEL, {"costs": (0, 0)}, "not both 0"),
         (MODEL, {"costs": (-1, 1)}, "of at least 0"),
         (LinearSVC().fit(X_NEW, Y_NEW), {"threshold": 0.3}, "probabilities, which a LinearSVC does not predict"),

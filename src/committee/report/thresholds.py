@@ -28,10 +28,12 @@ def check_threshold(model: Any, threshold: float) -> float:
 
 
 def check_costs(costs: Sequence[float]) -> tuple[float, float]:
-    values = list(costs)
+    several = np.iterable(costs)
+    values = list(costs) if several else [costs]
     if len(values) != 2 or not all(is_number(each) and 0.0 <= each < np.inf for each in values) or not any(values):
         raise ValueError(
-            f"costs is {values}; give two finite costs of at least 0, not both 0: of a false alarm and of a miss."
+            f"costs is {values if several else costs}; give two finite costs of at least 0, not both 0: of a false"
+            " alarm and of a miss."
         )
     return float(values[0]), float(values[1])
 
