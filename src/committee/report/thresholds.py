@@ -29,7 +29,7 @@ def check_threshold(model: Any, threshold: float) -> float:
 
 def check_costs(costs: Sequence[float]) -> tuple[float, float]:
     several = np.iterable(costs)
-    values = list(costs) if several else [costs]
+    values: list[Any] = list(costs) if several else [costs]
     if len(values) != 2 or not all(is_number(each) and 0.0 <= each < np.inf for each in values) or not any(values):
         raise ValueError(
             f"costs is {values if several else costs}; give two finite costs of at least 0, not both 0: of a false"
