@@ -27,8 +27,8 @@ from committee import (
 )
 from committee.objectives.losses import Quantile
 from committee.report import ReliabilityDisplay
-from committee.report.evaluation import evaluate, out_of_fold
-from committee.report.explained.pictures import set_section
+from committee.report.evaluation import Confusion, evaluate, out_of_fold
+from committee.report.explained.pictures import confusion_picture, set_section
 from committee.report.figures import FEWEST, _auc_influence, interval_of_number, quantile_levels
 from committee.report.metrics import Reliability
 from committee.report.model_pages import evaluation_page
@@ -89,6 +89,27 @@ def test_many_classes_are_shown_by_their_mistakes():
     _, mistakes, classes, *_ = evaluate(TreeVoter(max_depth=3).fit(X, y), X, y).grids()
     assert mistakes.title == "Most frequent mistakes of 12 classes" and len(mistakes.rows) <= 15
     assert all(true != taken for true, taken, _ in mistakes.rows) and len(classes.rows) == 12
+
+
+@pytest.mark.parametrize(
+    ("counts", "cells", "tips", "right"),
+    [
+        ([[1234567, 1], [0, 3]], ["1,234,567", "1", "3"], ["1,234,567 rows", "1 row"], "1,234,570 of 1,234,571 rows"),
+        ([[6.0, 2.0], [0.0, 1.0]], ["6.0", "2.0", "1.0"], ["6 rows", "2 rows"], "7 of 9.0 rows"),
+        (
+            [[32.66666666666662, 3.0000000000000004], [0.03, 0.01]],
+            ["32.6667", "3.0", "0.03", "0.01"],
+            ["32.6667 rows of x predicted as x, 91.6%", "3 rows", "0.03 rows", "0.01 rows of y predicted as y, 25.0%"],
+            "32.6767 of 35.7067 rows",
+        ),
+        ([[1.7e6 / 3.0, 0.0], [0.0, 2e-7]], ["566,667.0", "2e-07"], ["566,667 rows", "0 rows"], "of 566,667.0 rows"),
+    ],
+)
+def test_rows_and_weights_of_the_confusion_picture(counts, cells, tips, right):
+    picture = confusion_picture(Confusion(np.array(["x", "y"]), np.array(counts))).body
+    shown = re.findall(r'<text[^>]*data-tip="[^"]* predicted as [^>]*>([^<]*)<', picture)
+    assert shown == cells
+    assert all(f'data-tip="{tip} of' in picture for tip in tips) and f"{right} are predicted right" in picture
 
 
 def test_figures_of_numbers_are_scikit_learns(numbers):

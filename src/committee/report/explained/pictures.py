@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -69,13 +70,15 @@ def confusion_picture(found: Confusion) -> Picture | None:
     if len(found.classes) > MOST_IN_MATRIX:
         return None
     counts = found.counts
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    of_class = counts.sum(axis=1, keepdims=True)
+    share = counts / np.where(of_class > 0, of_class, 1)
     names = [str(label) for label in found.classes.tolist()]
     cells = {}
     for (i, k), n in np.ndenumerate(counts):
-        tip = f"{pluralize(int(n), 'row')} of {names[i]} predicted as {names[k]}, {share[i, k]:.1%} of them"
-        cells[i, k] = Cell(int(i != k), float(share[i, k]), f"{n:,}" if n else "", tip, f"{share[i, k]:.0%}")
-    right = f"{int(np.trace(counts)):,} of {counts.sum():,} rows are predicted right"
+        rows = _without_zero(n)
+        tip = f"{rows:,} row{'s' * (rows != 1)} of {names[i]} predicted as {names[k]}, {share[i, k]:.1%} of them"
+        cells[i, k] = Cell(int(i != k), float(share[i, k]), f"{_rounded(n):,}" if n else "", tip, f"{share[i, k]:.0%}")
+    right = f"{_without_zero(np.trace(counts)):,} of {_rounded(counts.sum()):,} rows are predicted right"
     return Picture(
         "Confusion matrix",
         "Rows of each true class by predicted class. The larger the share of the true class, the stronger the colour.",
@@ -83,6 +86,16 @@ def confusion_picture(found: Confusion) -> Picture | None:
         + CellMap(names, names, cells, "true", "predicted as").svg(right),
         found.matrix_grid(),
     )
+
+
+def _rounded(n: float) -> float:
+    # to six digits, but at least to a whole number
+    return n if n == int(n) else round(float(n), max(0, 5 - math.floor(math.log10(n))))
+
+
+def _without_zero(n: float) -> float:
+    rounded = _rounded(n)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def reliability_picture(found: Reliability) -> Picture:
