@@ -337,6 +337,15 @@ def test_marks_of_numbers_and_the_truth(of_numbers):
     assert legend_of(MemberVotesDisplay.from_estimator(model, X).ax_)[-1] == "vote"
 
 
+def test_no_member_has_the_dark_grey_of_the_vote():
+    p = np.random.default_rng(0).dirichlet([1.0, 1.0], size=(27, 4))
+    names = tuple(f"member_{i}" for i in range(27))
+    answers = MemberAnswers(names, np.full(27, 1.0 / 27.0), p, p.mean(axis=0), np.array([0, 1]), None)
+    *members, (_, vote) = MemberVotesDisplay(answers).dot_rows().series
+    assert vote == "ink" and [color % 7 for _, color in members] == [*range(6)] * 4 + [0, 1, 2]
+    assert len({color for _, color in members}) == 27
+
+
 def test_bars_are_mean_sizes_and_lines_their_quantiles(classes):
     model, X, _ = classes
     display = whole(MeanContributionDisplay.from_estimator(model, X, max_features=3))
