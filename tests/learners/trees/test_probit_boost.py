@@ -247,6 +247,15 @@ def test_the_steps_can_be_walked_again():
             assert_allclose(stopping.losses, boosted.risk[:, 1:].sum(axis=0), rtol=1e-12)
 
 
+@pytest.mark.parametrize(("risk", "halvings"), [(1.0, 0), (0.0, 30)])
+def test_the_share_of_a_step_is_that_of_the_scores_returned(risk, halvings):
+    boost = NewtonBoost(2, "logit", 1, by_likelihood=False, tol=0.0, max_bins=255, threads=1)
+    f, step, sign = np.zeros(4), np.full(4, 2.0), np.array([1.0, 1.0, 1.0, -1.0])
+    after, _, share = boost.shortened(f, step, sign, np.ones(4), risk)
+    assert share == 0.5**halvings
+    assert_array_equal(after, f + share * step)
+
+
 def test_early_stopping_walks_the_lines_of_large_numbers():
     rng = np.random.default_rng(0)
     X, y = 1e150 * rng.uniform(-1, 1, size=(60, 2)), rng.integers(0, 2, 60)

@@ -117,13 +117,12 @@ class NewtonBoost:
         return float(v @ _core.newton_terms(self.link, sign * f)[2] / v.sum())
 
     def shortened(self, f: F64, step: F64, sign: F64, v: F64, risk: float) -> tuple[F64, float, float]:
-        share = 1.0  # a full step may overshoot where curvatures vanish
-        for _ in range(MAX_HALVINGS + 1):
+        for halvings in range(MAX_HALVINGS + 1):  # a full step may overshoot where curvatures vanish
+            share = 0.5**halvings
             after = f + share * step
             mean = self.risk_of(after, sign, v)
             if mean <= risk * (1.0 + ROUNDING):
                 break
-            share *= 0.5
         return after, mean, share
 
 
@@ -417,12 +416,12 @@ class JointStumpRun(JointRun, StumpRun):
         # in single precision: sums of rows that are repeated, not weighed, differ in their last digits, and so would
         # the choice among equally good stumps of the next step
         with np.errstate(over="ignore"):
-            eta = float(np.float32(gain / information)) if gain > 0.0 and information > 0.0 else 0.0
-        eta = eta if np.isfinite(eta) else 0.0
-        for _ in range(MAX_HALVINGS + 1):
+            full = float(np.float32(gain / information)) if gain > 0.0 and information > 0.0 else 0.0
+        full = full if np.isfinite(full) else 0.0
+        for halvings in range(MAX_HALVINGS + 1):
+            eta = full * 0.5**halvings
             F = self.F + eta * d
             risk = self.likelihood.risk(F, self.rows.labels, self.v)
             if risk <= self.risk * (1.0 + ROUNDING):
                 break
-            eta *= 0.5
         return F, risk, eta
