@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.stats import t as student_t
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import AdaBoostClassifier as ScikitAdaBoost
@@ -77,6 +77,17 @@ def without_times(result) -> list:
 class Refuses(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         raise RuntimeError("no wish to learn")
+
+
+class Predicts(RegressorMixin, BaseEstimator):
+    def __init__(self, number):
+        self.number = number
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.append(np.full(len(X) - 1, 150.0), self.number)
 
 
 class Warns(GaussianNB):
@@ -265,6 +276,18 @@ def test_a_failing_model_does_not_stop_the_others():
     assert [model.name for model in result.models] == ["bayes", "odd", "bad"]
     assert result["odd"].warnings == ("UserWarning: something is odd",) and result["odd"].error is None
     assert result["bad"].mean("accuracy") is None
+    json.dumps(result.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("metric", ["rmse", "mae", "r2"])
+@pytest.mark.parametrize("prediction", [np.nan, np.inf, -1e200])
+def test_a_model_of_predictions_that_are_not_finite_fails_alone(prediction, metric):
+    models = {"bad": Predicts(prediction), "line": LinearRegression(), "mean": DummyRegressor()}
+    result = compare(*load_diabetes(return_X_y=True), models, folds=3, metric=metric)
+    assert result["bad"].error.startswith("fold 1: ValueError: the mean squared error is not finite")
+    assert result["bad"].error.endswith(f"the prediction of a test row is {prediction:g}")
+    assert [(model.name, model.place) for model in result.models] == [("line", 1), ("mean", 2), ("bad", None)]
+    assert result["bad"].mean(metric) is None
     json.dumps(result.to_json(), allow_nan=False)
 
 

@@ -257,8 +257,8 @@ def compare(
     Returns
     -------
     Comparison
-        A model that raises in a fold is reported as failed. A comparison that was stopped uses the folds that all
-        models have finished; if there is none, no model has a place.
+        A model that raises in a fold, or predicts numbers that are not finite, is reported as failed. A comparison that
+        was stopped uses the folds that all models have finished; if there is none, no model has a place.
 
     Warns
     -----

@@ -164,6 +164,8 @@ def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> Fol
         warnings.simplefilter("default")
         try:
             fold = _fit_and_predict(table, model, split, seed)
+            if not fold.classes.size:
+                _check_squares(fold)
             p = fold.probabilities if fold.classes.size else None
             result = FoldResult(
                 figures={name: metric.measure(fold) for name, metric in metrics.items()},
@@ -218,6 +220,14 @@ def _fit_and_predict(table: Table, model: ComparedModel, split: Split, seed: int
         margins=None if committee is None or not classes.size else committee.margins(rows, y_train),
         weights=None if weights is None else weights[test],
     )
+
+
+def _check_squares(fold: FittedFold) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.average(np.square(fold.errors), weights=fold.weights)
+    if not np.isfinite(mean):
+        worst = fold.predicted[np.abs(fold.errors).argmax()]  # NaN counts as the largest
+        raise ValueError(f"the mean squared error is not finite: the prediction of a test row is {worst:g}")
 
 
 # --- checkpoint ------------------------------------------------------------------------------------------
