@@ -224,7 +224,7 @@ def test_groups_are_routed_stored_and_part_of_a_checkpoint(tmp_path):
     assert load(tmp_path / "forest.committee").n_groups_ == 40
     path = tmp_path / "fit"
     RandomForestClassifier(2, random_state=0).fit(X, y, groups=place, checkpoint=Checkpoint(path, interval=0))
-    with pytest.raises(ValueError, match="groups or column names"):
+    with pytest.raises(ValueError, match="offsets, groups or columns"):
         RandomForestClassifier(2, random_state=0).fit(X, y, groups=place // 2, checkpoint=path)
 
 

@@ -27,7 +27,7 @@ _SAME = "the pieces must be the same, in the same order, whenever they are read"
 
 @dataclass(eq=False)
 class OutOfCoreMatrix:
-    """Encoded rows with weight; passes over the pieces give bins, `dense` writes all cells to a mapped file."""
+    """Encoded rows of weight above 0; passes over the pieces give bins, `dense` writes all cells to a mapped file."""
 
     is_remote: ClassVar[bool] = False  # whether workers hold the codes, in shards
 

@@ -250,7 +250,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         return np.array(self._columns.used, dtype=object)
 
     def store(self, model: Any) -> None:
-        """Store the learned formats in a model that was fitted to features of this reader, and in its file.
+        """Store the learned formats in a model that was fitted to features of this reader; `save` writes them, too.
 
         `of_model` makes a reader of the model, also after `committee.load`, and the command line reads tables for the
         model by these formats.

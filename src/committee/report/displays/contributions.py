@@ -228,7 +228,8 @@ class CoefficientMapDisplay(Display):
         tree : int, default=0
             Number of the tree, counted through all committees.
         label : class label, default=None
-            Class of the score; two classes have one score, of the second. `None`: the first score that is not constant.
+            Class of the score; two classes have one score, of the second. `None`: the first score that is not constant
+            in the first leaf with lines.
         max_leaves, max_columns, ax
             As for the class and `plot`.
         """
