@@ -78,7 +78,7 @@ def open_chunks(
     except ImportError as error:
         raise ValueError(str(error)) from error
     if isinstance(pieces.source, TextFiles):
-        pieces = replace(pieces, source=replace(pieces.source, form=form or table.form))
+        pieces = replace(pieces, source=replace(pieces.source, form=form or table.form, by_options=True))
     names = list(pieces.source.names or ())
     left_out = set(check_names(table.dropped, names, "--drop"))
     source = columns_as_text(pieces.source, check_names(text, names, "--categorical"))

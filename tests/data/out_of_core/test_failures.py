@@ -6,6 +6,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -321,6 +322,33 @@ def test_broken_files(tmp_path):
     refuses(scan(folder), "b.csv' has the column 'b' more than once", y="label")
     (folder / "b.csv").write_text("a,b,c,label\n1,2,3,0\n1,2,3,4,5,6\n", "utf-8")
     refuses(scan(folder), "b.csv' has 6 cells in line 3, but 4 column names", y="label")
+
+
+@pytest.mark.parametrize(
+    ("text", "option", "remedies"),
+    [
+        (
+            b"a,label\n1,0\n1,2,3\n",
+            "--sep",
+            ["name the separator with TableReader(separator=...)", "column names with TableReader(skip_lines=...) ("],
+        ),
+        ("a,st\xe4dt\n1,0\n".encode("cp1252"), "--encoding cp1252", ["e.g. TableReader(encoding='cp1252') for a file"]),
+        (b"1,2,2\n1,0,3\n", "--no-header", ["a row of data, TableReader(header=False) names the columns"]),
+        (b"a     label\n10    0\n1     1\n", "--scratch", ["or read it whole with TableReader"]),
+    ],
+)
+def test_errors_of_text_files_name_options_for_the_command_line_alone(text, option, remedies, tmp_path):
+    (tmp_path / "a.csv").write_bytes(text)
+    pieces = scan(tmp_path / "a.csv")
+    by_options = replace(pieces, source=replace(pieces.source, by_options=True))
+    with pytest.raises(ValueError, match=option):
+        list(by_options)
+    with pytest.raises(ValueError) as raised:
+        list(pieces)
+    message = str(raised.value)
+    assert "--" not in message and all(remedy in message for remedy in remedies)
+    assert ("(TableReader reads the file into memory" in message) == (option != "--scratch")
+    assert message.endswith("; scan also takes a polars LazyFrame)") == (option in ("--sep", "--no-header"))
 
 
 def test_callers_that_take_no_pieces():

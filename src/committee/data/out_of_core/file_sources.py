@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,10 @@ if TYPE_CHECKING:
 
 
 _BUFFER = 2**20  # bytes of a column that are read from disk at a time
+
+_WHOLE = ": give one file, without --memory-limit and --scratch"
+_OPTION = re.compile(r"(?<!\S)--(sep|skip-lines|no-header|encoding)\b( cp1252)?")
+_PARAMETERS = {"sep": "separator", "skip-lines": "skip_lines", "no-header": "header=False"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +173,7 @@ class TextFiles:
     files: tuple[Path, ...]
     text: tuple[str, ...] = ()  # columns to read as text though they look numeric
     form: FileFormat = DEFAULT_FORMAT
+    by_options: bool = False  # errors name options of the command line, not classes
 
     def __post_init__(self) -> None:
         require_package("polars", "reading text files in pieces")
@@ -197,7 +203,8 @@ class TextFiles:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        return tuple(name for name in self.types[0] if name not in self._empty)
+        with self._worded_errors():
+            return tuple(name for name in self.types[0] if name not in self._empty)
 
     @cached_property
     def _empty(self) -> frozenset[str]:
@@ -235,6 +242,10 @@ class TextFiles:
         return sum(n - len(blank) for n, blank in self.lines)
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        with self._worded_errors():
+            yield from self._pieces(columns)
+
+    def _pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         for path, types, (_, blank) in zip(self.files, self.types, self.lines, strict=True):
             with _errors_of(path, self.form):
                 rows, first = LazyFrameSource(_scanned(path, self.form, blank, schema=types), repr(str(path))), 0
@@ -248,6 +259,31 @@ class TextFiles:
             with _errors_of(path, self.form):
                 rows = _scanned(path, self.form, blank, null_values=None, infer_schema=False)
                 yield from LazyFrameSource(rows, repr(str(path))).pieces(columns)
+
+    @contextmanager
+    def _worded_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            text = str(error) if self.by_options else _by_classes(str(error))
+            if text == str(error):
+                raise
+            raise ValueError(text) from error
+
+
+def _by_classes(text: str) -> str:
+    """Replace options of the command line in a message, which `scan` does not have, by classes that help."""
+
+    def parameter(found: re.Match[str]) -> str:
+        name = _PARAMETERS.get(found[1], found[1])
+        value = "" if "=" in name else f"={found[2].strip()!r}" if found[2] else "=..."
+        return f"TableReader({name}{value})"
+
+    text, n = _OPTION.subn(parameter, text.replace(_WHOLE, " with TableReader"))
+    if not n:
+        return text
+    lazy = "" if "TableReader(encoding=" in text else "; scan also takes a polars LazyFrame"  # which must be UTF-8
+    return f"{text} (TableReader reads the file into memory{lazy})"
 
 
 def _line_of_file(path: Path, form: FileFormat, n_columns: int, first: int, row: int) -> str:
@@ -302,7 +338,7 @@ def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options:
     if text.aligned:
         raise ValueError(
             f"{str(path)!r} has columns aligned by blanks; write it with a separator, as files that are read in pieces"
-            " need one, or read it whole: on the command line alone, without --memory-limit and --scratch"
+            f" need one, or read it whole{_WHOLE}"
         )
     options = {"null_values": [*MISSING, *form.missing], **text.options, **options}
     written = written_header(text)
