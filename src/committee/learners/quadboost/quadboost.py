@@ -125,6 +125,7 @@ class QuadBoost(Boosting):
         """Return the scores of training or held-out rows, and the shares of the rows' weights."""
 
     def training_target(self, rows: Any) -> ScoreTargets:
+        """As `target_of`, of rows to train on: a regressor refuses fewer than two."""
         return self.target_of(rows)
 
     @abstractmethod
