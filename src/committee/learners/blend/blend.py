@@ -121,7 +121,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         "float",
     )
     oof_score_: float = fitted("Accuracy of the vote on held-out rows, weighted; or R2.", "float")
-    n_folds_: int = fitted("Number of folds that members are trained on; 0 if the rows are too few.", "int")
+    n_folds_: int = fitted("Number of folds of the held-out rows; 0 if the rows are too few.", "int")
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -206,8 +206,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         return candidates_for_sparse(wanted)
 
     @abstractmethod
-    def _losses(self, predictions: F64, rows: Any, validation: ValidationRows) -> F64:
-        """Loss of each validation row, by predictions ``(n, K)``."""
+    def _losses(self, predictions: F64, rows: Any, validation: ValidationRows) -> F64: ...
 
     @abstractmethod
     def _weights(self, predictions: Sequence[F64], rows: Any, validation: ValidationRows) -> F64:
@@ -220,8 +219,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         return None
 
     @abstractmethod
-    def _score(self, predictions: F64, rows: Any, validation: ValidationRows) -> float:
-        """Accuracy, R2 or D2 of predictions for the validation rows."""
+    def _score(self, predictions: F64, rows: Any, validation: ValidationRows) -> float: ...
 
     @abstractmethod
     def _vote(self, vote: WeightedVote) -> Any: ...
@@ -231,7 +229,6 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         return rows, nonzero_sample_weights(tasks.sample_weight, len(rows)), None
 
     def _reserve_attributes(self, reserve: Reserve, committee: Any, cells: Any) -> dict[str, Any]:
-        """Fitted attributes of the vote on the reserve, whose rows the voters take as `cells`."""
         return {}
 
     @property

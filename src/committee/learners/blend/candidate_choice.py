@@ -72,7 +72,6 @@ class CandidateChoice(CommitteeEstimator):
         return bool(self._user_estimators) and any(one.estimator is not None for one in self._wanted())
 
     def _check_foreign(self, table: Any, rows: Any) -> None:
-        """Raise ``ValueError`` if estimators of other libraries cannot be trained on these rows."""
         if not self._has_foreign:
             return
         from committee.learners.blend.user_candidates import check_weights
@@ -102,7 +101,6 @@ class CandidateChoice(CommitteeEstimator):
         return GivenRows(some, cells)
 
     def _refuse_foreign(self: Any, error: type[Exception], what: str, otherwise: str = "") -> None:
-        """Raise an error that names the members of other libraries, if there are any, and what they do not have."""
         members = getattr(self, "member_names_", [])  # one class has none
         if foreign := [name for name in members if reads_tables(self.member(name).voters.members[0])]:
             names = ", ".join(map(repr, foreign))

@@ -182,7 +182,6 @@ class CommitteeClassifier(Blend, BaseClassifier):
 
 
 def mean_log_loss(labels: NDArray[np.unsignedinteger | np.intp], shares: F64) -> float:
-    """Mean log loss of probabilities ``(n, K)``, each row counted once."""
     return float(-np.log(np.maximum(shares[np.arange(len(labels)), labels], MIN_PROBABILITY)).mean())
 
 
@@ -303,7 +302,7 @@ class CommitteeRegressor(Blend, BaseRegressor):
         Raises
         ------
         TypeError
-            If a member is of another library.
+            If `X` is sparse, or a member is of another library.
         ValueError
             If `output` is another one, or the loss has a log link, whose members' predictions are not sums.
         """

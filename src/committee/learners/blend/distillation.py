@@ -110,7 +110,7 @@ class Distilled:
 
 @dataclass(frozen=True)
 class Boosting:
-    """Gradient boosting of trees of at most `leaves` leaves, in as many rounds as the nodes allow.
+    """Gradient boosting of trees of at most `leaves` leaves, in as many rounds as nodes and `MOST_ROUNDS` allow.
 
     The learning rate is `total` divided by the number of rounds, within 0.1 to 1. With more than two classes a round
     has one `shared` tree, or one for each class.
@@ -180,10 +180,6 @@ STUDENTS: dict[str, Student] = {
 
 
 def students(n_classes: int | None) -> dict[str, Student]:
-    """Students by name for a number of classes, or for regression (None).
-
-    For regression all students are boosted trees. Shared trees need at least three classes.
-    """
     several = n_classes is not None and n_classes > 2
     return {
         name: one
@@ -198,7 +194,6 @@ def students(n_classes: int | None) -> dict[str, Student]:
 def munged_rows(X: F64, n_levels: NDArray[np.int32], copies: int, random: np.random.RandomState) -> F64:
     """Copies of encoded rows with about half of their cells from the nearest other row (MUNGE), ``(copies * n, p)``.
 
-    They follow the distribution of the rows, and no forest has memorised them: its predictions are those of new rows.
     `n_levels` ``(p,)`` are the categories of each column, 0 of numbers. C. Bucila, R. Caruana, A. Niculescu-Mizil
     (2006). Model compression. KDD.
     """
@@ -253,7 +248,6 @@ class Distillation:
         return None
 
     def of_committee(self, X: F64) -> F64:
-        """The committee's predictions for encoded rows: probabilities ``(n, K)``, or numbers ``(n, 1)``."""
         committee = replace(self.blend.committee_, table=None)
         return np.asarray(committee.predict(X, n_threads=n_threads(self.blend.n_jobs)), dtype=np.float64)[:, None]
 
@@ -261,7 +255,6 @@ class Distillation:
         return np.asarray(student.predict(X), dtype=np.float64)[:, None]
 
     def targets(self, X: F64, predictions: F64, weights: F64) -> tuple[F64, NDArray[Any], F64]:
-        """Rows, targets and weights that a learner of these predictions is trained on."""
         return X, predictions[:, 0], weights
 
     def increases(self, committee: F64, student: F64) -> tuple[F64, F64]:
@@ -270,7 +263,6 @@ class Distillation:
         return square, square
 
     def agreement(self, committee: F64, student: F64, weights: F64) -> float:
-        """R2 of the student's predictions for the committee's, or the share of equal classes."""
         mean = np.average(committee, weights=weights, axis=0)
         spread = np.average((committee - mean) ** 2, weights=weights, axis=0)
         error = np.average((committee - student) ** 2, weights=weights, axis=0)
@@ -283,7 +275,6 @@ class Distillation:
         return score - increase * (1.0 - score) / loss if loss > 0.0 else score
 
     def measured(self, predictions: F64, y: ArrayLike) -> tuple[float, float]:
-        """Mean loss and score of predictions of labelled rows."""
         truth = target_vector(y)
         error, spread = float(((predictions[:, 0] - truth) ** 2).mean()), float(truth.var())
         return error, 1.0 - error / spread if spread > 0.0 else float("nan")
@@ -293,14 +284,12 @@ class Distillation:
         return munged_rows(self.X[index], levels, copies, np.random.RandomState(self.seed))
 
     def student_rows(self, index: Index) -> StudentRows:
-        """Some rows and their munged copies, as every student is trained on them."""
         copies = min(20, max(3, ROWS_WITH_COPIES // len(index))) if len(index) < MOST_ROWS // 2 else 1
         X = np.concatenate([self.X[index], self.munged(index, copies)])
         weights = np.tile(self.weights[index], len(X) // len(index))
         return StudentRows(*self.targets(X, self.of_committee(X), weights), len(index))
 
     def trained(self, student: Student, most_nodes: float, rows: StudentRows) -> Any:
-        """Trained student; None if it is not small enough."""
         learner = student.learner(self.n_classes, most_nodes, rows.n_rows)
         if learner is None:
             return None
@@ -315,7 +304,7 @@ class Distillation:
 
 @dataclass(frozen=True, eq=False)
 class ClassDistillation(Distillation):
-    """Distillation of probabilities: each row is a training row of its likely classes, weighted by these."""
+    """Distillation of probabilities: each row is a training row of its likely classes, weighted by their shares."""
 
     @property
     def n_classes(self) -> int:
@@ -380,7 +369,6 @@ class CrossFit:
         return cls(committee, predictions, weights)
 
     def increases(self, work: Distillation, name: str) -> tuple[float, float]:
-        """Increase of the mean loss and error by a student."""
         loss, error = work.increases(self.committee, self.students[name])
         return float(np.average(loss, weights=self.weights)), float(np.average(error, weights=self.weights))
 

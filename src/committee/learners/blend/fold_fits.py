@@ -74,8 +74,6 @@ FIT_CODEC = Codec(_encode_fit, _decode_fit)
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A fit on a fold or its error, and the seconds that it took."""
-
     name: str
     number: int
     fit: TrainedFit | Exception
@@ -84,8 +82,6 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class FoldTrainer:
-    """Trains candidates on all rows, or on the training rows of a fold."""
-
     rows: Rows | TargetRows
     """Encoded rows with category codes, from which each fit learns its own target statistics."""
     folds: Sequence[Fold]
@@ -151,7 +147,6 @@ class FoldTrainer:
         return Outcome(candidate.name, number, fit, time.perf_counter() - begun)
 
     def on_all(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
-        """Train on all rows, with out-of-bag predictions."""
         model = self.model(candidate, settings, np.arange(len(self.rows)), self.rows.weights, number)
         committee = model.committee_
         if isinstance(self.rows, TargetRows):
@@ -174,7 +169,6 @@ class FoldTrainer:
         return model
 
     def without_validation(self, candidate: Candidate) -> Member:
-        """Train a candidate on all rows, without held-out predictions."""
         begun = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as of rows that are too few for a split

@@ -27,12 +27,10 @@ def resolve_loss(loss: LossChoice, quantile: float) -> Loss:
 
 
 def fits_means(loss: Loss) -> bool:
-    """Return whether the mean minimises the loss, as for squared error and losses with a log link."""
     return isinstance(loss, Squared) or isinstance(loss.link, Log)
 
 
 def scores_of(loss: Loss, predictions: F64) -> F64:
-    """Scores that the loss's link maps to these predictions."""
     assert isinstance(loss.link, MeanLink)  # a loss of numbers
     return loss.link.score(predictions)
 
@@ -65,7 +63,6 @@ def loss_label(loss: Loss) -> str:
 
 
 def reported_loss(loss: Loss, mean: float) -> float:
-    """Mean loss as it is reported: the root of squared errors."""
     return mean**0.5 if isinstance(loss, Squared) else mean
 
 

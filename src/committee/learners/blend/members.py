@@ -62,7 +62,7 @@ class Member:
 
     name: str
     committees: Sequence[Committee | RegressionCommittee]
-    """One trained on all rows, or one for each fold."""
+    """One trained on all rows, or one for each of its folds."""
     predictions: F64
     """Predictions for the validation rows: probabilities ``(n, K)`` or numbers ``(n, 1)``, or NaN."""
     seconds: float

@@ -139,11 +139,9 @@ class SizeLimit:
         return (size - OWN_BYTES - (self.columns if self.given else 0.0)) / OWN_SHARE
 
     def fitting(self, members: Sequence[Member]) -> list[Member]:
-        """Members of which one part fits, or all of them if there is none."""
         return [one for one in members if self._has_room(one)] or list(members)
 
     def check(self, members: Sequence[Member]) -> None:
-        """Raise ``ValueError`` if no part of any member fits into a given limit."""
         if self.given and members and not any(map(self._has_room, members)):
             least = [self._least(one) for one in members]
             needed = byte_text(OWN_SHARE * min(least) + OWN_BYTES + self.columns)

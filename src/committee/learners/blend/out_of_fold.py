@@ -54,7 +54,6 @@ class ValidationRows:
 
     @property
     def row_counts(self) -> F64:
-        """Weights that add up to the number of rows."""
         counts: F64 = self.weights / self.weights.sum() * self.n_rows
         return counts
 
@@ -79,8 +78,6 @@ def splitter_folds(
     """Folds of a user's splitter among the rows with weight, without those that lack a training or test row.
 
     `y`, `groups` and `sample_weight` are those of all the user's rows, ``(n,)``, to which the splitter's indices refer.
-    ``ValueError`` if it tests no row, a row twice or on training rows, has an index out of range, or a training set
-    without a class.
     """
     from sklearn.model_selection import check_cv
 

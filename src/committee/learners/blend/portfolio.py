@@ -104,7 +104,6 @@ def _with(candidate: Candidate, **parameters: Any) -> Candidate:
 
 
 def candidates(numbers: bool, effort: Effort, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
-    """Candidates of an effort for n rows and `n_scores` classes, in the order of training without a time limit."""
     table, names = (_NUMBERS, _OF_NUMBERS) if numbers else (_CLASSES, _OF_CLASSES)
     return [_bounded(table[name], effort, n, n_scores) for name in names[effort]]
 
@@ -145,7 +144,6 @@ def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Can
 
 
 def for_loss(one: Candidate, loss: Loss) -> Candidate:
-    """Candidate for a loss of numbers, unless it has a loss of its own."""
     if isinstance(loss, Squared) or "loss" in one.parameters:
         return one
     if fits_means(loss):

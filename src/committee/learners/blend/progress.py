@@ -44,7 +44,6 @@ class TimeLeft:
 
     @property
     def share(self) -> float:
-        """Share of the work that is done, by numbers of candidates and of their fits."""
         return (len(self._took) + (self._fits / self._n_fits if self._n_fits else 0.0)) / self.n_candidates
 
     @property
@@ -53,11 +52,9 @@ class TimeLeft:
 
     @property
     def by_limit(self) -> float | None:
-        """Seconds that the limit leaves; None without a limit."""
         return None if self._limit is None else max(0.0, self._limit - self.passed)
 
     def seconds(self) -> float | None:
-        """Estimated seconds left; None without any time measured."""
         lasted, took = time.perf_counter() - self._candidate_begun, list(self._took)
         if self._fits and self._n_fits:
             took.append(lasted * self._n_fits / self._fits)
@@ -136,7 +133,6 @@ class MemberLines:
 
 
 def time_left_text(left: TimeLeft) -> str:
-    """Time left, with "about" for an estimate and "at most" for the limit."""
     estimate, limit = left.seconds(), left.by_limit
     limited = limit is not None and (estimate is None or limit < estimate)
     seconds = limit if limited else estimate

@@ -184,7 +184,6 @@ class ReducibleBlend(NamedCalls):
 
 
 def most_nodes(blend: Any, max_nodes: float, least: int) -> float:
-    """Nodes that `max_nodes` allows; a share allows at least `least` of them, or all that there are."""
     whole = is_whole(max_nodes)
     if not (is_number(max_nodes) and (max_nodes >= 1 if whole else 0.0 < max_nodes <= 1.0)):
         raise ValueError(f"max_nodes={max_nodes!r} must be a share in (0, 1], or a whole number above 0.")

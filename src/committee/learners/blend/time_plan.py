@@ -40,7 +40,6 @@ _ORDER = ("boosting", "boosted_lines", "boosting_on_loss", "lines", "large_trees
 
 
 def by_gain_per_second(wanted: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates in the order of training under a time limit: boosting, lines, other trees, then the others."""
     last = [one.name for one in wanted if one.out_of_bag and one.name not in _ORDER]
     place = {name: k for k, name in enumerate(_ORDER)}
     return sorted(wanted, key=lambda one: (one.name in last, place.get(one.name, len(place))))
@@ -87,9 +86,9 @@ class TimePlan:
 
     Time is divided by levels: at level l of L, the number of folds, a candidate is trained on l folds, and one with
     out-of-bag predictions has l / L of its voters. The highest level is chosen at which this candidate and the later
-    ones end in time, without those that have no time at level 1. A candidate that has none either is trained on fewer
-    rows, or left out if these are few and there is a member. The first member may have a higher level, for up to half
-    of the time.
+    ones end in time, without those that have no time at level 1, or a higher one that takes at most `FIRST_SHARE` of
+    the time left (`SMALL` once there is a member). A candidate that has no time at level 1 is trained on fewer rows, or
+    left out if these are too few.
     """
 
     seconds: float
@@ -138,11 +137,9 @@ class TimePlan:
         return self._at(candidate, level)
 
     def has_time(self, longest: float) -> bool:
-        """Return whether a fit as long as the longest so far would end in time."""
         return MARGIN * longest <= self.left()
 
     def took(self, candidate: Candidate, n_fits: int, seconds: float) -> None:
-        """Record the seconds of a candidate's fits, by which the time of later candidates is predicted."""
         self._taken.append((self._cost(candidate) * n_fits, seconds))
 
     def quickest(self, candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -48,7 +48,7 @@ class CandidateRun:
     order: Sequence[Candidate]
     """Candidates in the order in which they are trained."""
     failed: list[LeftOut]
-    """Candidates that do not suit the rows, and then those that fail or have no time."""
+    """Candidates that do not suit the rows or the memory limit, and then those that fail or have no time."""
     plan: TimePlan | None
     """None without a time limit."""
     tasks: FitTasks

@@ -58,10 +58,6 @@ def _last_step(estimator: Any) -> Any:
 
 
 def check_candidates(candidates: Any, known: Sequence[str], reserved: Sequence[str], *, numbers: bool) -> None:
-    """Raise ``ValueError`` for entries that cannot be candidates, before any of them is trained.
-
-    `known` are the names of the library's candidates, `reserved` those of the committee's parameters.
-    """
     if not candidates:
         raise ValueError("candidates is empty; give at least one, such as 'default', or None.")
     names: list[str] = []
@@ -127,7 +123,6 @@ def _candidate(name: str, estimator: Any) -> Candidate:
 
 
 def with_estimators(candidates: Any, replaced: Mapping[str, Any]) -> list[Any]:
-    """Entries of `candidates` with the estimators of `replaced`, by name, in the place of their own."""
     named = iter(named_estimators(candidates))
     pairs = [None if isinstance(one, str) else next(named) for one in candidates]
     return [
@@ -140,7 +135,6 @@ def with_estimators(candidates: Any, replaced: Mapping[str, Any]) -> list[Any]:
 
 
 def check_weights(wanted: Sequence[Candidate], weights: F64) -> None:
-    """Raise ``ValueError`` if an estimator cannot be given the weights of the rows, before any is trained."""
     if counts_rows(weights):
         return
     for one in wanted:
@@ -164,8 +158,8 @@ def train_estimator(
     """Train a user's estimator on some rows as the user gives them, and return the committee of it alone.
 
     Class labels are the numbers 0, ..., K - 1. Weights go to its fit; if that takes none, they are whole numbers, and
-    each row is repeated as often as its weight. Seeds and `n_jobs` that are None are set. Errors of whatever kind
-    become ``RuntimeError``.
+    each row is repeated as often as its weight. Seeds and `n_jobs` that are None are set. All errors of the fit become
+    ``RuntimeError``.
     """
     model = seeded(clone(candidate.estimator), seed)
     if n_jobs is not None:
