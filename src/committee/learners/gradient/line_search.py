@@ -79,9 +79,9 @@ class LineSearch:
         """The objective over the total weight, before the first and after each round."""
 
     def step(self, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
-        """Take `learning_rate` times the best step along `direction`, or the best step, if it lowers the objective.
+        """Take the first step along `direction` that lowers the objective: `learning_rate` times the best, or the best.
 
-        Returns the step taken, or 0. `leaves` ``(L, k)`` are the values of each tree's leaves over `Target.scale`.
+        Returns the step taken, 0 if neither does. `leaves` ``(L, k)`` are each tree's leaf values over `Target.scale`.
         """
         F = self.F
         best = self._best(self._slope(direction, np.concatenate([np.empty(0), *(v.ravel() for v in leaves)])))

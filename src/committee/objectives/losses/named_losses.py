@@ -117,9 +117,9 @@ def _chosen(loss: object, table: dict[str, type[Loss]], link: type[Link] | type[
 class Derivatives(Loss):
     """A loss given by a function ``(y, F) -> (gradient, hessian)``, as in LightGBM and XGBoost.
 
-    The link is the softmax (classes) or the identity (numbers). Early stopping and the line search need the value of a
-    loss, which this class lacks; give a `Loss` for these. Boosting starts from the score whose gradients sum to zero,
-    or from 0 where a row has several scores.
+    The link is the softmax (classes) or the identity (numbers). Line search, and early stopping and curves without
+    `scoring`, need the value of a loss, which this class lacks; give a `Loss` for these. Boosting starts from the score
+    whose gradients sum to zero, or from 0 where a row has several scores.
 
     Parameters
     ----------
@@ -149,7 +149,8 @@ class Derivatives(Loss):
     def value(self, y: Targets, F: Numbers) -> Numbers:
         raise ValueError(
             f"loss={self.function!r} gives derivatives but no value, which early stopping, curves of training rows and "
-            "line_search need. Leave these out, or give a committee.objectives.losses.Loss."
+            "line_search need. Leave these out, set scoring, which replaces the first two, or give a "
+            "committee.objectives.losses.Loss."
         )
 
     def gradient_hessian(self, y: Targets, F: Numbers, w: Numbers | None = None) -> tuple[Numbers, Numbers]:
