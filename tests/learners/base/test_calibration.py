@@ -133,6 +133,18 @@ def test_votes_out_of_bag_choose(model):
     assert plain.temperature_ == T and not hasattr(plain, "oob_score_") and not hasattr(plain, "oob_curve_")
 
 
+@pytest.mark.parametrize("model", OUT_OF_BAG, **named)
+@pytest.mark.filterwarnings("ignore:.*rows are in every draw")
+def test_votes_out_of_bag_are_scored_without_a_temperature(model):
+    X, y = numbers(3, 60)
+    plain = clone(model).set_params(calibrate=None).fit(X, y)
+    for off in (None, False):
+        scored = clone(model).set_params(calibrate=off, oob_score=True).fit(X, y)
+        assert 0.0 < scored.oob_score_ <= 1.0 and not hasattr(scored, "temperature_")
+        assert scored.committee_.link == plain.committee_.link
+        assert_array_equal(scored.predict_proba(X), plain.predict_proba(X))
+
+
 @pytest.mark.parametrize("model", CROSS_FITTED[5:10], **named)
 def test_fits_on_other_folds_choose(model, monkeypatch):
     monkeypatch.setattr(calibration, "ENOUGH_ROWS", 150)

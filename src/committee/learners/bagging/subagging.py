@@ -100,6 +100,8 @@ class SubsampledVote(GroupedRows, CalibratedClassifier):
         tally, voting = oob_votes(fitted["committee_"], rows, draws)
         if self.oob_score:
             fitted |= oob_attributes(tally, voting, rows, tasks.sample_weight)
+        if not self._calibrates:
+            return fitted
         return self._calibrated_out_of_bag(fitted, rows, tally, voting, random, tasks)
 
     @property
