@@ -35,6 +35,12 @@ def cross_conformal_set(without: list[list[float]], scores: list[float], score: 
     }
 
 
+def p_value(scores: list[float], weights: list[float], own: list[float]) -> float:
+    """(sum_i v_i [s_i >= s] + 1) / (V + 1) of a label whose score s is own[i] by voters that have not seen row i."""
+    larger = sum(v for known, v, s in zip(scores, weights, own, strict=True) if known >= s)
+    return (larger + 1) / (sum(weights) + 1)
+
+
 def jackknife_plus(without: list[float], errors: list[float], alpha: float) -> tuple[float, float]:
     """Barber, Candes, Ramdas, Tibshirani (2021): of each row the prediction without it, less and plus its error."""
     low = sorted(f - error for f, error in zip(without, errors, strict=True))

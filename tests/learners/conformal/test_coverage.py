@@ -217,6 +217,45 @@ def test_sets_of_folds_are_those_of_cv_plus(kind):
         assert [set(np.flatnonzero(row).tolist()) for row in model.predict_set(new, alpha)] == expected
 
 
+@pytest.mark.parametrize("kind", ["lac", "aps"])
+@pytest.mark.parametrize("source", ["out of bag", "out of fold"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_p_values_without_each_row_count_its_weight(kind, source, whole):
+    """Whole weights count as they are, others in units of their mean over all rows, not over those of a fold."""
+    X, y = numbers(3, 60)
+    new, _ = numbers(3, 20, seed=5)
+    rng, score = np.random.default_rng(0), SCORES[kind]
+    w = rng.integers(0, 4, 60).astype(float) if whole else np.append(0.0, rng.uniform(0.2, 2.0, 59))
+    counts = w if whole else w / w[1:].mean()
+    without, scores = np.full((60, 20, 3), np.nan), np.full(60, np.nan)
+    if source == "out of bag":
+        estimator = RandomForestClassifier(16, calibrate=None, random_state=0)  # votes of 0 or 1 have exact means
+        trees = [estimator.fit(X, y, w).committee_.voters[t] for t in range(16)]
+        for i, unseen in enumerate(out_of_bag_mask(estimator, 16, y, w)):
+            if unseen.any():
+                votes = [trees[t].tally(np.vstack([X[[i]], new])) for t in np.flatnonzero(unseen)]
+                (own, *without[i]) = np.mean(votes, axis=0)
+                scores[i] = score(own.tolist(), y[i])
+    else:
+        estimator, splits = LogisticRegression(), list(KFold(4).split(X))
+        for train, test in splits:
+            rows = train[w[train] > 0]
+            fit = LogisticRegression().fit(X[rows], y[rows], counts[rows])
+            without[test] = fit.predict_proba(new)
+            scores[test] = [score(p, k) for p, k in zip(fit.predict_proba(X[test]).tolist(), y[test], strict=True)]
+    cv = None if source == "out of bag" else splits
+    model = ConformalClassifier(estimator, cv=cv, method="plus", nonconformity=kind, per_class=True).fit(X, y, w)
+    assert model.source_ == source
+    found = model.p_values(new)
+    for k in range(3):
+        rows = np.flatnonzero((y == k) & (w > 0))
+        assert np.isfinite(scores[rows]).all()
+        known, weights = scores[rows].tolist(), counts[rows].tolist()
+        own = [[score(p, k) for p in of_new.tolist()] for of_new in without[rows].swapaxes(0, 1)]
+        expected = [naive.p_value(known, weights, of_row) for of_row in own]
+        assert_allclose(found[:, k], expected, rtol=1e-12)
+
+
 def test_intervals_without_each_row_are_those_of_the_jackknife_plus():
     X, y = noisy_scores(50)
     new, _ = noisy_scores(20, seed=5)

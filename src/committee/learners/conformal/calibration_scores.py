@@ -191,10 +191,10 @@ class CalibrationScores:
 
     @classmethod
     def of(cls, scores: F64, category: Index, n_categories: int, weights: F64 | None = None) -> Self:
-        """Return the finite scores, sorted; weights are counted as by `row_counts`."""
+        """Return the finite scores, sorted; weights are taken as they are, such as `row_counts` of all rows."""
         known = np.isfinite(scores)
         scores, category = scores[known], category[known]
-        counts = np.ones(len(scores)) if weights is None else row_counts(weights)[known]
+        counts = np.ones(len(scores)) if weights is None else weights[known]
         order = np.lexsort((scores, category))
         start = np.searchsorted(category[order], np.arange(n_categories + 1))
         return cls(scores[order], start, np.concatenate([[0.0], np.cumsum(counts[order])]))

@@ -39,6 +39,7 @@ from committee.learners.conformal.calibration_scores import (
     RowCategories,
     group_of_rows,
     indexable_rows,
+    row_counts,
     sorted_groups,
     warn_of_few_scores,
     warn_of_new_groups,
@@ -336,8 +337,12 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
             self.classes_: Any = getattr(model, "classes_", getattr(self.committee_, "classes", None))
 
     def _sort_scores(self) -> None:
-        weights = getattr(self, "score_weights_", None)
-        self.known_ = CalibrationScores.of(self.scores_, self.row_categories_, len(self.row_categories), weights)
+        categories, counts = self.row_categories, self._score_counts
+        self.known_ = CalibrationScores.of(self.scores_, self.row_categories_, len(categories), counts)
+
+    @property
+    def _score_counts(self) -> F64:
+        return row_counts(getattr(self, "score_weights_", np.ones(len(self.scores_))))
 
     @property
     def row_categories(self) -> RowCategories:

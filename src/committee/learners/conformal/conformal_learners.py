@@ -23,7 +23,6 @@ from committee.learners.conformal.calibration_scores import (
     CalibrationScores,
     covered,
     covering_rank,
-    row_counts,
     row_hashes,
 )
 from committee.learners.conformal.conformal import Conformal
@@ -174,7 +173,7 @@ class ConformalClassifier(Conformal, OffsetClassifier):
         if self.leave_out_ is None:
             known: CalibrationScores = self.known_
             return known.p_values(label_scores(p, self.nonconformity, own), category)
-        weights = row_counts(getattr(self, "score_weights_", np.ones(len(self.scores_))))
+        weights = self._score_counts
         below = np.zeros(shape)
         for rows, without in self.leave_out_.predictions(X, offsets):
             some = CalibrationScores.of(self.scores_[rows], self.row_categories_[rows], len(categories), weights[rows])
@@ -379,7 +378,7 @@ class ConformalRegressor(Conformal, OffsetRegressor):
 
     def _plus_intervals(self, X: Any, offset: F64 | None, leave_out: LeaveOut, category: Index, alpha: float) -> F64:
         # CV+ and jackknife+: order statistics of the ends of an interval for each scored row
-        weights = row_counts(getattr(self, "score_weights_", np.ones(len(self.scores_))))
+        weights = self._score_counts
         m, step = _num_samples(X), max(1, MAX_CELLS // len(self.scores_))
         category = np.broadcast_to(category, m)
         found = np.column_stack([np.full(m, -np.inf), np.full(m, np.inf)])
