@@ -1,6 +1,7 @@
 """Voters that draw groups of rows: copies of a row, and groups that the user gives."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from hypothesis import given
@@ -186,6 +187,9 @@ def test_a_temperature_is_that_of_new_groups_where_all_rows_are_drawn():
         (np.ones(120), "groups holds one group only"),
         ([None, *range(119)], "groups holds missing values"),
         ([float("nan"), *range(119)], "groups holds missing values"),
+        ([pd.NA, *range(119)], "groups holds missing values"),
+        (pd.Series([None, *range(119)], dtype="Int64"), "groups holds missing values"),
+        (pd.Series([None, *"ab" * 59, "a"], dtype="string"), "groups holds missing values"),
     ],
 )
 def test_groups_that_are_refused(groups, message):
