@@ -103,14 +103,15 @@ nb::object py_first_split_gains(AnyCodes codes, In1<std::int32_t> n_bins, In1<st
                                 std::int64_t least, double l2, int n_threads) {
   require_codes(codes, n_bins);
   const std::int64_t n = extent(codes, 0), n_used = rows ? length(*rows) : n;
+  require(n >= 1, "codes needs at least one row");
   require(length(categorical) == length(n_bins), "categorical needs one number per column");
   require(length(gradient) >= n && length(gradient) % n == 0 && length(hessian) == length(gradient),
           "gradient and hessian need one number per row and output");
   for (std::int64_t i = 0; rows && i < n_used; ++i)
     require((*rows)(i) >= 0 && (*rows)(i) < n, "rows holds a number outside the table");
   for (std::int64_t i = 0; i < length(gradient); ++i)
-    require(std::isfinite(gradient.data()[i]) && hessian.data()[i] >= 0.0 && std::isfinite(hessian.data()[i]),
-            "gradients must be finite, hessians finite and not negative");
+    require(std::abs(gradient.data()[i]) <= 1e150 && hessian.data()[i] >= 0.0 && hessian.data()[i] <= 1e150,
+            "gradients and hessians must be at most 1e150, hessians not negative; rescale the target or the weights");
   require(least >= 1 && l2 >= 0.0, "least must be at least 1, and l2 not negative");
   Vector<double> gains;
   with_table(codes, n_bins, categorical.data(), [&](const auto& table) {

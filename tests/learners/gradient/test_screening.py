@@ -153,3 +153,39 @@ def test_columns_are_half_the_rows_or_a_thousand():
     assert n_screened(learner, Rows(2_000)) is None
     assert n_screened(GradientBoostingClassifier(max_features_tree=None), Rows(9_000)) is None
     assert n_screened(GradientBoostingClassifier(feature_weights={0: 2}), Rows(9_000)) is None
+    assert n_screened(GradientBoostingClassifier(monotonic_constraints={0: 1}), Rows(9_000)) is None
+
+
+@pytest.mark.usefixtures("few")
+def test_trials_on_a_sample_have_the_columns_of_the_fit(monkeypatch):
+    monkeypatch.setattr("committee.learners.gradient.gradient_fit.one_row_in", lambda n, n_classes: 3)
+    numbers = []
+    real = screening.screened_columns
+    monkeypatch.setattr(
+        "committee.learners.gradient.gradient_fit.screened_columns",
+        lambda binned, *rest: numbers.append((len(binned.codes), rest[3])) or real(binned, *rest),
+    )
+    X, y = wide(240, 150)
+    model = GradientBoostingClassifier(20, random_state=0).fit(X, np.digitize(y, [-0.5, 0.5]))
+    assert {most for _, most in numbers} == {120}
+    sizes = [n for n, _ in numbers]
+    assert sizes[-1] == 240 and max(sizes[:-1]) < 100
+    assert model.trials_["max_features"][0] == 60
+
+
+@pytest.mark.usefixtures("few")
+def test_a_warm_start_on_fewer_columns_of_a_tree_draws_among_these():
+    X, y = wide()
+    model = GradientBoostingClassifier(5, learning_rate=0.1, random_state=0, warm_start=True, max_features_tree=None)
+    assert model.fit(X, y > 0).max_features_ == 40
+    assert model.set_params(n_estimators=8, max_features_tree="auto").fit(X, y > 0).max_features_ == 15
+
+
+def test_the_kernel_refuses_what_has_no_sums():
+    codes, n_bins, categorical = np.zeros((3, 2), np.uint8), np.array([2, 1], np.int32), np.zeros(2, np.uint8)
+    settings = None, 1, 0.0, 1
+    for g, h in ((np.full(3, 1e200), np.ones(3)), (np.zeros(3), -np.ones(3)), (np.full(3, np.nan), np.ones(3))):
+        with pytest.raises(ValueError, match="at most 1e150, hessians not negative"):
+            _core.first_split_gains(codes, n_bins, categorical, g, h, *settings)
+    with pytest.raises(ValueError, match="at least one row"):
+        _core.first_split_gains(codes[:0], n_bins, categorical, np.zeros(0), np.zeros(0), *settings)

@@ -165,9 +165,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
     )
     max_features_tree: int | float | str | None = shared.max_features(
         "auto",
-        f""""auto": all; where there are more of them than half the rows, and than {LEAST_SCREENED:,}, as many whose
-        best split of all training rows gains most, the same in all rounds (not with `feature_weights`, nor for
-        rows on workers).""",
+        f""""auto": all; of more than {LEAST_SCREENED:,}, and than half the rows, so many whose best split of all
+        training rows gains most, the same in all rounds of a fit (not with `feature_weights` or
+        `monotonic_constraints`, nor for rows on workers).""",
         of="round",
         auto=True,
     )

@@ -167,6 +167,7 @@ class GradientFit:
         sample = taken if weights is None else replace(taken, weights=weights[some])
         fit = GradientFit(learner, sample, None, self.seed, self.n_threads)
         fit.units, fit.extra_trees = RowUnits.of(sample, self.seed, self.n_threads), self.extra_trees
+        fit.n_screened, fit.of_tree = self.n_screened, self.of_tree
         return fit, one_in
 
     def _has_trials(self) -> bool:

@@ -23,6 +23,8 @@ LEAST_SCREENED = 1000
 def n_screened(learner: Any, rows: Rows | TargetRows) -> int | None:
     if learner.max_features_tree != "auto" or learner.feature_weights is not None:
         return None
+    if learner.monotonic_constraints is not None:  # the best split may have a direction that trees may not
+        return None
     most = max(LEAST_SCREENED, int(rows.count) // 2)
     return most if most < rows.X.shape[1] and not rows.is_remote else None
 

@@ -78,6 +78,8 @@ class RoundSettings:
         for name in found:
             if earlier is not None and getattr(learner, name) == "auto":
                 found[name] = getattr(learner, f"{name}_", found[name])  # files of earlier versions have none
+        if found["max_features"]:  # the earlier fit may have had other numbers of columns of a tree
+            found["max_features"] = of_node
         return of_tree, cls(**found)
 
     def others(self, learner: Any, rows: Rows | TargetRows) -> tuple[RoundSettings, bool]:
