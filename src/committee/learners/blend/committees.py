@@ -144,10 +144,10 @@ class CommitteeClassifier(Blend, BaseClassifier):
     def contributions(self, X: Any, *, output: Output | None = None, parts: bool = False) -> F64:
         """Contributions of the features to the probabilities: the members', weighted by the vote.
 
-        Members that average class shares without a temperature have the Shapley values of their probabilities. Those of
-        all others are Shapley values of their scores, propagated through their links along the straight line from the
-        expected score to the row's: additive, but Shapley values of the probability only where a link is straight. See
-        `committee.vote.explain.contributions`.
+        Trees that average class shares without a temperature have the Shapley values of their probabilities. Other
+        trees and lines have those of their scores, propagated through their links along the straight line from the
+        expected score to the row's; lines in SBPMT's leaves are propagated within each leaf. All are additive, but
+        Shapley values of the probability only where a link is straight. See `committee.vote.explain.contributions`.
 
         Parameters
         ----------

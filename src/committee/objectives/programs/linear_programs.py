@@ -274,10 +274,10 @@ class MixedProgram:
     upper: F64
     whole: Mask
 
-    def solve(self, seconds: float, *, gap: float = 0.0) -> MixedSolution:
-        """Solve the program, or stop after `seconds` or at a relative `gap` between value and bound."""
+    def solve(self, seconds: float) -> MixedSolution:
+        """Solve the program, or stop after `seconds`."""
         limits = {"threads": 1, "mip_feasibility_tolerance": TOLERANCE, "time_limit": max(seconds, 0.01)}
-        highs = _solver("a mixed-integer program", mip_rel_gap=gap, mip_abs_gap=0.0, **limits)
+        highs = _solver("a mixed-integer program", mip_rel_gap=0.0, mip_abs_gap=0.0, **limits)
         import highspy
 
         highs.passModel(self._model(highspy))
