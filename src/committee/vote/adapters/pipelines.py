@@ -258,7 +258,9 @@ def _table(pipeline: Pipeline, maps: Sequence[ColumnMap], inner: TableSchema) ->
         if levels is None and not column.steps and inner.categories[k] is not None:
             levels = inner.categories[k]  # the last step's own categories
         if taken.setdefault(column.source, levels) != levels:
-            raise ValueError(f"column {column.source} is used as numbers and as categories, or with different lists of categories")
+            raise ValueError(
+                f"column {column.source} is used as numbers and as categories, or with different lists of categories"
+            )
         categories[column.source] = levels
     refuses = [column.refuses_unknown for column in maps if column.levels is not None]
     encoded_numbers = any(column.levels and not isinstance(column.levels[0], str) for column in maps)
