@@ -107,8 +107,8 @@ class Committee(WeightedVotes):
             A learner of this library; scikit-learn's ``RandomForestClassifier``, ``ExtraTreesClassifier``,
             ``BaggingClassifier``, ``AdaBoostClassifier``, ``VotingClassifier``, ``GradientBoostingClassifier`` or
             ``HistGradientBoostingClassifier``, or a decision tree; ``XGBClassifier``, ``LGBMClassifier`` or the
-            ``Booster`` of either; ``CatBoostClassifier``; or a ``Pipeline`` of single-column steps that ends in one of
-            these with trees.
+            ``Booster`` of either; ``CatBoostClassifier``; or a ``Pipeline`` of single-column steps that ends in
+            another library's model of trees.
 
         Returns
         -------
@@ -383,11 +383,13 @@ class RegressionCommittee(WeightedVotes):
         TypeError
             If it is not a supported regressor.
         ValueError
-            If it predicts several outputs, or has an objective or settings that are not supported.
+            If another library's regressor predicts several outputs, or has an unsupported objective or settings.
         """
         own = getattr(estimator, "committee_", None)
         if isinstance(own, RegressionCommittee):
             return own
+        if type(estimator).__module__.partition(".")[0] == "committee":
+            check_is_fitted(estimator)
         from committee.vote.adapters.ensembles import regression_parts_of  # imports scikit-learn's ensembles
         from committee.vote.adapters.pipelines import is_pipeline, move_to_pipeline_input
 

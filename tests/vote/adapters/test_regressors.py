@@ -89,6 +89,7 @@ def test_bare_boosters_names_and_early_stopping():
         (lambda: Ridge().fit(np.nan_to_num(X), Y), TypeError, "for which there is no adapter"),
         (lambda: RandomForestRegressor, TypeError, "for which there is no adapter"),
         (lambda: RandomForestRegressor(), NotFittedError, "not fitted"),
+        (lambda: GradientBoostingRegressor(), NotFittedError, "not fitted"),
         (lambda: xgb.XGBRegressor(), NotFittedError, "not fitted"),
         (lambda: RandomForestRegressor(2).fit(X, np.column_stack([Y, Y])), ValueError, "predicts 2 outputs"),
         (lambda: xgb.XGBRegressor(n_estimators=2).fit(X, np.column_stack([Y, Y])), ValueError, "predicts 2 outputs"),
