@@ -199,8 +199,8 @@ class SizeLimit:
     def within(self, vote: WeightedVote) -> WeightedVote:
         """The vote of fewer parts of each member, if all together are too large.
 
-        Above the size that is wanted only as many trees of a forest stay as vote on an out-of-bag row: the held-out
-        loss is that of no more. Above the limit about the same share of each member's parts stays.
+        Above the size that is wanted forests lose trees, down to as many as vote on an out-of-bag row, as the held-out
+        loss is that of no more. If that is above the limit, about the same share of each member's parts stays.
         """
         wanted = min(self.most, self._of_members(self.wanted))
         if self._all_fit(vote.members, wanted):

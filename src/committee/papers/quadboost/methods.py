@@ -260,7 +260,7 @@ class LPBoostSearch(SearchedMethod):
         return self._fitted(X, y, params["nu"])
 
     def path(self, X: F64, y: NDArray[np.int64], penalties: Sequence[float]) -> list[tuple[float, Any]]:
-        """Return nu and model of each C, ascending, with nu clipped to [1/n, 1]."""
+        """Return nu, clipped to [1/n, 1], and model of each C; give C ascending."""
         n = len(y)
         D, model = 1.0 / n, self._fitted(X, y, 1.0)
         found = []

@@ -1,4 +1,4 @@
-"""Derivatives of links and their means along straight lines."""
+"""Derivatives of links, and means of these derivatives between two scores."""
 
 from __future__ import annotations
 
