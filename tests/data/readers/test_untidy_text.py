@@ -101,6 +101,9 @@ def test_columns_aligned_by_blanks(tmp_path: Path) -> None:
         (2.5, "yes", 4.0),
     ]
     assert read_table(written(tmp_path, 'a,b\n"1,5",2\n"2,5",3\n'), decimal=",").rows() == [(1.5, 2), (2.5, 3)]
+    thousands = written(tmp_path, "1,500 yes 2.5\n10,000 no  3.0\n2,000 yes 4.0\n")
+    rows = [(1500, "yes", 2.5), (10_000, "no", 3.0), (2000, "yes", 4.0)]
+    assert read_table(thousands, header=False, decimal=".").rows() == rows
     # words are not columns
     assert read_table(written(tmp_path, "full name\nAda Byron\nAlan Turing\n")).columns == ["full name"]
 

@@ -34,6 +34,7 @@ from committee.data.readers.text_layout import (
     is_number,
     lines_above_names,
     may_be_decimal_commas,
+    may_be_thousands_commas,
 )
 from committee.data.text import quoted
 
@@ -81,8 +82,9 @@ class SeparatedText:
             return text
         rows = [line for line in lines[n_above:] if not text.is_comment(line)]
         found = detect_separator(rows, usual)
-        decimals = found == form.decimal == "," and may_be_decimal_commas(rows[header:])
-        if (decimals or cells_per_line(rows, found) < 2) and are_aligned(rows, usual):
+        within = {",": may_be_decimal_commas, ".": may_be_thousands_commas}.get(form.decimal or "")
+        in_numbers = found == "," and within is not None and within(rows[header:])
+        if (in_numbers or cells_per_line(rows, found) < 2) and are_aligned(rows, usual):
             return replace(text, separator="\t", recognised=True, aligned=True)
         return replace(text, separator=found, recognised=found != usual)
 

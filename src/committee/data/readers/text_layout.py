@@ -28,6 +28,10 @@ def may_be_decimal_commas(lines: Sequence[str]) -> bool:
     return not any(re.search(r"(?<!\d),|,(?!\d)", line) for line in lines)
 
 
+def may_be_thousands_commas(lines: Sequence[str]) -> bool:
+    return not any(re.search(r"(?<!\d),|,(?!\d{3}(?!\d))", line) for line in lines)
+
+
 def _most_alike(lines: Sequence[str], mark: str) -> tuple[int, bool, int]:
     # most lines with the same number of cells, whether the first is one of them, and this number
     lengths = [len(row) for row in _split_lines(lines, mark) if row]
