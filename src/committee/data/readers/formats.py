@@ -33,8 +33,7 @@ from committee.data.readers.text_layout import (
     detect_separator,
     is_number,
     lines_above_names,
-    may_be_decimal_commas,
-    may_be_thousands_commas,
+    may_be_in_numbers,
 )
 from committee.data.text import quoted
 
@@ -82,8 +81,7 @@ class SeparatedText:
             return text
         rows = [line for line in lines[n_above:] if not text.is_comment(line)]
         found = detect_separator(rows, usual)
-        within = {",": may_be_decimal_commas, ".": may_be_thousands_commas}.get(form.decimal or "")
-        in_numbers = found == "," and within is not None and within(rows[header:])
+        in_numbers = found == "," and may_be_in_numbers(rows[header:], form.decimal)
         if (in_numbers or cells_per_line(rows, found) < 2) and are_aligned(rows, usual):
             return replace(text, separator="\t", recognised=True, aligned=True)
         return replace(text, separator=found, recognised=found != usual)

@@ -16,7 +16,7 @@ _MOST_ABOVE = 50  # lines among which the column names are searched
 def detect_separator(lines: Sequence[str], usual: str) -> str:
     """Return the separator that splits all lines into the same number of cells, or else the most lines."""
     marks = candidate_separators(usual)
-    if may_be_decimal_commas(lines[1:] or lines):
+    if may_be_in_numbers(lines[1:] or lines, ","):
         others = tuple(mark for mark in marks if mark != "," and 2 * _most_alike(lines, mark)[0] > len(lines))
         marks = others or marks
     cells = {mark: cells_per_line(lines, mark) for mark in marks}
@@ -24,12 +24,12 @@ def detect_separator(lines: Sequence[str], usual: str) -> str:
     return best if cells[best] > 1 else max(marks, key=lambda mark: _most_alike(lines, mark))
 
 
-def may_be_decimal_commas(lines: Sequence[str]) -> bool:
-    return not any(re.search(r"(?<!\d),|,(?!\d)", line) for line in lines)
-
-
-def may_be_thousands_commas(lines: Sequence[str]) -> bool:
-    return not any(re.search(r"(?<!\d),|,(?!\d{3}(?!\d))", line) for line in lines)
+def may_be_in_numbers(lines: Sequence[str], decimal: str | None) -> bool:
+    """Return whether all commas of lines may be those of numbers with the decimal mark."""
+    if decimal is None:
+        return False
+    after = r"\d" if decimal == "," else r"\d{3}(?!\d)"
+    return not any(re.search(rf"(?<!\d),|,(?!{after})", line) for line in lines)
 
 
 def _most_alike(lines: Sequence[str], mark: str) -> tuple[int, bool, int]:
