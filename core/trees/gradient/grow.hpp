@@ -2,6 +2,7 @@
 //   grow             leaf-wise or depth-wise growth; growth: its settings and its result; grower: reused buffers
 //   children         both children of a split node: rows, histograms, best splits
 //   node_scan        the best split of a node; threshold_scan: eight thresholds at a time
+//   first_splits     the best split of all rows on each column, for screening
 //   rows             rows in node order, their packed statistics, leaf sums
 //   local_rows       nodes whose rows are in this process; sharded_rows: nodes whose rows are on other workers
 //   shard            one part of a distributed table; sharded_grower: the grower over such parts

@@ -143,9 +143,7 @@ class Committee(WeightedVotes):
         parts = parts_of(estimator)
         if parts is not None:
             return cls(*parts)
-        if type(estimator).__module__.partition(".")[0] == "committee":
-            check_is_fitted(estimator)
-        committee = getattr(estimator, "committee_", None)
+        committee = _committee_of(estimator)
         if not isinstance(committee, Committee):
             raise no_adapter(estimator)
         return committee
@@ -385,11 +383,9 @@ class RegressionCommittee(WeightedVotes):
         ValueError
             If another library's regressor predicts several outputs, or has an unsupported objective or settings.
         """
-        own = getattr(estimator, "committee_", None)
+        own = _committee_of(estimator)
         if isinstance(own, RegressionCommittee):
             return own
-        if type(estimator).__module__.partition(".")[0] == "committee":
-            check_is_fitted(estimator)
         from committee.vote.adapters.ensembles import regression_parts_of  # imports scikit-learn's ensembles
         from committee.vote.adapters.pipelines import is_pipeline, move_to_pipeline_input
 
@@ -450,3 +446,10 @@ def as_committee(model: Any, target: str) -> Committee | RegressionCommittee:
     tagged = hasattr(model, "__sklearn_tags__") or hasattr(model, "_estimator_type")
     regresses = tagged and not isinstance(model, type) and is_regressor(model)
     return (RegressionCommittee if regresses else Committee).from_estimator(model)
+
+
+def _committee_of(estimator: Any) -> Any:
+    # None of an estimator of another library
+    if type(estimator).__module__.partition(".")[0] == "committee":
+        check_is_fitted(estimator)
+    return getattr(estimator, "committee_", None)
