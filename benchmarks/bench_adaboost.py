@@ -19,7 +19,7 @@ from benchmarks.tables import Table, collisions, hastie
 from committee import AdaBoostClassifier, _core
 from committee.data.bins import Binned, Bins
 from committee.data.table_schema import TableSchema
-from committee.learners.adaboost import Discrete
+from committee.learners.boosting.adaboost import Discrete
 from committee.voters.growing import GrowthLimits, tree_grower
 
 SCIKIT_LEARN = "scikit-learn"

@@ -17,8 +17,8 @@ from benchmarks.tables import collisions
 from committee import QuadBoostClassifier, _core, quadboost_path
 from committee.data.bins import Binned
 from committee.data.table_schema import TableSchema
-from committee.learners.pools.dictionaries import StumpPool
-from committee.learners.quadboost.rounds import QuadRun, Schedule, ScoreTargets
+from committee.learners.boosting.dictionaries import StumpPool
+from committee.learners.boosting.quadboost_rounds import QuadRun, Schedule, ScoreTargets
 from committee.objectives.programs.penalties import L1Penalty, NoPenalty
 from committee.voters.stump_dictionary import StumpDictionary
 

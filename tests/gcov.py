@@ -13,7 +13,7 @@ TESTS = (
     "tests/core",
     "tests/voters",
     "tests/learners/gradient",
-    "tests/learners/quadboost",
+    "tests/learners/boosting",
     "tests/learners/trees",
     "tests/vote/test_committee.py",
 )

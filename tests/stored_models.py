@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from sklearn.base import BaseEstimator
 
-from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.boosting.adaboost import AdaBoostClassifier
 from committee.learners.trees.tree import AbstainingStump, TreeVoter
 
 

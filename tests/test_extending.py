@@ -30,8 +30,8 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import POSITIVE, parameter, with_parameters
 from committee.learners.base.predictors import BaseClassifier
+from committee.learners.boosting.dictionaries import DICTIONARIES, ListedStumps, listed_stumps
 from committee.learners.certificates.certificates import CERTIFICATES
-from committee.learners.pools.dictionaries import DICTIONARIES, ListedStumps, listed_stumps
 from committee.learners.reweighting.margin_reweighter import LEVELS
 from committee.objectives.losses import REGRESSION_LOSSES
 from committee.objectives.margins.named_objectives import OBJECTIVES

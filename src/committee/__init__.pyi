@@ -9,7 +9,6 @@ from committee.files.journal import Checkpoint as Checkpoint
 from committee.files.journal import CheckpointError as CheckpointError
 from committee.files.store import ModelFileError as ModelFileError
 from committee.files.store import load as load
-from committee.learners.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from committee.learners.bagging.random_forest import RandomForestClassifier as RandomForestClassifier
 from committee.learners.bagging.random_forest import RandomForestRegressor as RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier as SBPMTClassifier
@@ -17,6 +16,15 @@ from committee.learners.bagging.subagging import SubaggingClassifier as Subaggin
 from committee.learners.blend.committees import CommitteeClassifier as CommitteeClassifier
 from committee.learners.blend.committees import CommitteeRegressor as CommitteeRegressor
 from committee.learners.blend.progress import MemberLines as MemberLines
+from committee.learners.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
+from committee.learners.boosting.average_margin import DOOMBoostClassifier as DOOMBoostClassifier
+from committee.learners.boosting.average_margin import MDBoostClassifier as MDBoostClassifier
+from committee.learners.boosting.largest_margin import ArcGVClassifier as ArcGVClassifier
+from committee.learners.boosting.largest_margin import LPBoostClassifier as LPBoostClassifier
+from committee.learners.boosting.quadboost import QuadBoostClassifier as QuadBoostClassifier
+from committee.learners.boosting.quadboost import QuadBoostRegressor as QuadBoostRegressor
+from committee.learners.boosting.quadboost_path import QuadBoostClassifierCV as QuadBoostClassifierCV
+from committee.learners.boosting.quadboost_path import quadboost_path as quadboost_path
 from committee.learners.certificates.certificates import certify as certify
 from committee.learners.conformal.conformal_learners import ConformalClassifier as ConformalClassifier
 from committee.learners.conformal.conformal_learners import ConformalRegressor as ConformalRegressor
@@ -28,19 +36,11 @@ from committee.learners.gradient.functional_gradient_boosting import (
 )
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
-from committee.learners.margin_boosting.arc_gv import ArcGVClassifier as ArcGVClassifier
-from committee.learners.margin_boosting.doomboost import DOOMBoostClassifier as DOOMBoostClassifier
-from committee.learners.margin_boosting.lpboost import LPBoostClassifier as LPBoostClassifier
-from committee.learners.margin_boosting.mdboost import MDBoostClassifier as MDBoostClassifier
 from committee.learners.nesting.boosting_tree import BoostingTreeClassifier as BoostingTreeClassifier
 from committee.learners.nesting.boosting_tree import ProbabilisticAdaBoostClassifier as ProbabilisticAdaBoostClassifier
 from committee.learners.nesting.matryoshka import MatryoshkaClassifier as MatryoshkaClassifier
 from committee.learners.pruning.lossless import lossless as lossless
 from committee.learners.pruning.pruning import prune as prune
-from committee.learners.quadboost.quadboost import QuadBoostClassifier as QuadBoostClassifier
-from committee.learners.quadboost.quadboost import QuadBoostRegressor as QuadBoostRegressor
-from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV as QuadBoostClassifierCV
-from committee.learners.quadboost.quadboost_path import quadboost_path as quadboost_path
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter as LeafReweighter
 from committee.learners.reweighting.leaf_reweighter import LeafReweighterRegressor as LeafReweighterRegressor
 from committee.learners.reweighting.margin_reweighter import MarginReweighter as MarginReweighter

@@ -162,7 +162,7 @@ def test_the_kernels_count(digest_of, monkeypatch):
 
 def test_what_results_depend_on():
     of_cells = dependencies("committee.papers.quadboost.methods")
-    assert {"committee.papers.quadboost.methods", "committee.learners.quadboost.quadboost"} <= of_cells
+    assert {"committee.papers.quadboost.methods", "committee.learners.boosting.quadboost"} <= of_cells
     of_functions = {"committee.objectives.programs.linear_programs", "committee.data.packages"}
     assert of_functions <= of_cells, "imports of functions too"
     assert "committee.report.folds" in of_cells, "which draws the folds"

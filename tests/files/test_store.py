@@ -23,8 +23,8 @@ from sklearn.tree import DecisionTreeClassifier
 import committee
 from committee.files import store
 from committee.files.store import Storable, digest, load, sort_metadata
-from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.boosting.adaboost import AdaBoostClassifier
 from tests.crafted_files import craft, load_damaged, refused
 from tests.stored_models import BINARY, LEARNERS, boosted, matrix, small_file, table
 

@@ -12,9 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 from committee import AdaBoostClassifier, SBPMTClassifier, SubaggingClassifier, TreeVoter
 from committee.bounds import Bound, ensemble_margin, ensemble_norm, massart, overlap
 from committee.bounds.boosting import model_tree_vc_dimension
+from committee.learners.boosting.largest_margin import LPBoostClassifier
+from committee.learners.boosting.quadboost import QuadBoostClassifier
 from committee.learners.certificates import rademacher_bounds
-from committee.learners.margin_boosting.lpboost import LPBoostClassifier
-from committee.learners.quadboost.quadboost import QuadBoostClassifier
 from committee.learners.trained_ensembles import for_adaboost, for_quadboost, for_sbpmt, for_vote
 from committee.objectives.complexity import Complexity, rademacher
 

@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import ElasticNet, Lasso, Ridge
 
 from committee import QuadBoostClassifier, QuadBoostClassifierCV, QuadBoostRegressor, quadboost_path
-from committee.learners.quadboost.rounds import WeightHistory
+from committee.learners.boosting.quadboost_rounds import WeightHistory
 from committee.objectives.programs.penalised_least_squares import (
     Penalty,
     cyclic_sweeps,

@@ -226,7 +226,7 @@ def test_bad_input_is_refused():
         soft_margin(np.array([[1.0, np.inf], [0.5, 1.0]]), 0.5)
 
 
-MANY = "committee.learners.margin_boosting.lpboost.MANY_ROWS"
+MANY = "committee.learners.boosting.largest_margin.MANY_ROWS"
 
 
 @settings(max_examples=examples(15, 200))

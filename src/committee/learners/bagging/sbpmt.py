@@ -17,13 +17,13 @@ from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.data.user_warnings import warn_user
-from committee.learners.adaboost import is_chance, samme_weight
 from committee.learners.bagging.subagging import DRAW_ATTRIBUTES, OOB_ATTRIBUTES, SubsampledVote
 from committee.learners.bagging.subsamples import Counts, draw_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_record import Codec, Parts, voters_from_arrays, voters_to_arrays
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
+from committee.learners.boosting.adaboost import is_chance, samme_weight
 from committee.learners.trees.leaf_boosting import leaf_losses
 from committee.learners.trees.model_tree import (
     ModelTree,

@@ -17,12 +17,12 @@ from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.data.table_schema import TableSchema
 from committee.data.text import byte_text
-from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.random_forest import ForestEstimator, RandomForestClassifier, RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.base.row_sampling import Fold
 from committee.learners.blend.losses import fits_means
 from committee.learners.blend.members import Candidate, Effort, LeftOut
+from committee.learners.boosting.adaboost import AdaBoostClassifier
 from committee.learners.gradient.gradient_boosting import (
     GradientBoosting,
     GradientBoostingClassifier,

@@ -17,9 +17,9 @@ from committee.bounds.result import Bound, check_delta, check_number
 from committee.bounds.subsamples import majority, overlap, subagging, unpack_draws
 from committee.data.bins import Bins, most_bins
 from committee.data.number_types import F64
-from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.boosting.adaboost import AdaBoostClassifier
 from committee.learners.trees.model_tree import depth_for
 from committee.learners.trees.tree import TreeVoter
 

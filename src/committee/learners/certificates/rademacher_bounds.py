@@ -16,10 +16,10 @@ from committee.bounds.result import Bound, check_delta, on_new_rows
 from committee.bounds.weight_norm import ensemble_margin, ensemble_norm
 from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64
+from committee.learners.boosting.largest_margin import LPBoostClassifier
+from committee.learners.boosting.quadboost import QuadBoostClassifier
+from committee.learners.boosting.quadboost_path import QuadBoostClassifierCV
 from committee.learners.certificates.fitted_bounds import most_leaves
-from committee.learners.margin_boosting.lpboost import LPBoostClassifier
-from committee.learners.quadboost.quadboost import QuadBoostClassifier
-from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
 from committee.objectives.complexity import Complexity, rademacher_of_stumps
 from committee.vote.committee import Committee
 from committee.voters.stump_dictionary import StumpDictionary

@@ -17,7 +17,7 @@ from committee.data.bins import Binned
 from committee.data.number_types import F64
 from committee.data.rows import Rows
 from committee.learners.base.fit_record import Codec, FitRecord, Parts
-from committee.learners.pools.pool import Clones
+from committee.learners.boosting.pool import Clones
 from committee.voters.probabilistic_voters import (
     DrawnVoter,
     Estimate,

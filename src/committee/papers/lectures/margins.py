@@ -13,7 +13,7 @@ import numpy as np
 from committee.bounds import voting, voting_certified
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.learners.adaboost import AdaBoostClassifier
+from committee.learners.boosting.adaboost import AdaBoostClassifier
 from committee.learners.trained_ensembles import for_vote
 from committee.papers.lectures.simulations import LecturePlan
 from committee.papers.shared.cells import Task

@@ -15,8 +15,8 @@ from sklearn.metrics import log_loss
 
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.learners.adaboost import AdaBoostClassifier
 from committee.learners.bagging.random_forest import RandomForestClassifier
+from committee.learners.boosting.adaboost import AdaBoostClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.papers.shared.cells import Task, timed
 from committee.papers.shared.pages import BLUE, GREEN, GREY, ORANGE, grid_of, plain, save, standard_error, write_grid

@@ -93,8 +93,8 @@ class Ensembles:
 
 
 def trained(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Committee:
-    from committee.learners.adaboost import AdaBoostClassifier
     from committee.learners.bagging.random_forest import RandomForestClassifier
+    from committee.learners.boosting.adaboost import AdaBoostClassifier
 
     learner = AdaBoostClassifier if ensemble == ADABOOST else RandomForestClassifier
     model: Any = learner(
@@ -266,10 +266,9 @@ def depth_cell(fold: Fold, depth: int | None, trees: int) -> Cell:
 
 
 def _fitted(name: str, fold: Fold, depth: int | None, trees: int) -> Any:
-    from committee.learners.adaboost import AdaBoostClassifier
-    from committee.learners.margin_boosting.arc_gv import ArcGVClassifier
-    from committee.learners.margin_boosting.doomboost import DOOMBoostClassifier
-    from committee.learners.margin_boosting.mdboost import MDBoostClassifier
+    from committee.learners.boosting.adaboost import AdaBoostClassifier
+    from committee.learners.boosting.average_margin import DOOMBoostClassifier, MDBoostClassifier
+    from committee.learners.boosting.largest_margin import ArcGVClassifier
 
     kinds: dict[str, Any] = {
         ADABOOST: AdaBoostClassifier,

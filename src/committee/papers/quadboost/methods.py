@@ -173,7 +173,7 @@ class GrownSearch(AdaBoostSearch):
         return np.array([(np.where(score > 0.0, 1, -1) != y).sum() for score in scores])
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        from committee.learners.adaboost import AdaBoostClassifier
+        from committee.learners.boosting.adaboost import AdaBoostClassifier
 
         return AdaBoostClassifier(int(params["rounds"]), calibrate=None, n_jobs=1).fit(X, y)
 
@@ -194,7 +194,7 @@ class QuadBoostSearch(SearchedMethod):
     quadratic: bool = True
 
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
-        from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
+        from committee.learners.boosting.quadboost_path import QuadBoostClassifierCV
 
         model = QuadBoostClassifierCV(
             self.penalty,
@@ -212,7 +212,7 @@ class QuadBoostSearch(SearchedMethod):
         return params, float(model.cv_errors_.mean(axis=2).min())
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        from committee.learners.quadboost.quadboost import QuadBoostClassifier
+        from committee.learners.boosting.quadboost import QuadBoostClassifier
 
         options = self._as_in_the_document()
         if "alpha" in params:
@@ -275,7 +275,7 @@ class LPBoostSearch(SearchedMethod):
         return found
 
     def _fitted(self, X: F64, y: NDArray[np.int64], nu: float) -> Any:
-        from committee.learners.margin_boosting.lpboost import LPBoostClassifier
+        from committee.learners.boosting.largest_margin import LPBoostClassifier
 
         make = self.learner or partial(LPBoostClassifier, n_thresholds=STUMPS_PER_COLUMN, n_jobs=1)
         with warnings.catch_warnings():

@@ -28,8 +28,7 @@ from committee.report.drawing.scale import format_number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from committee.learners.quadboost.quadboost_cv import QuadBoostClassifierCV
-    from committee.learners.quadboost.quadboost_path import QuadBoostPath
+    from committee.learners.boosting.quadboost_path import QuadBoostClassifierCV, QuadBoostPath
 
 MOST_NAMED = len(COLORS) - 1
 """Columns with a colour of their own; the last colour of the palette is an ink."""

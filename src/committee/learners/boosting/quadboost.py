@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.data.labels import scored_classes
-from committee.data.number_types import F64
+from committee.data.number_types import F64, I8
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.data.table_schema import TableSchema
@@ -26,9 +26,9 @@ from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
 from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, fitted, parameter, with_parameters
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 from committee.learners.base.user_voter import voter_template, weight_argument
-from committee.learners.pools.dictionaries import DICTIONARIES, StumpPool, dictionary_parameter
-from committee.learners.pools.pool import ClassifierPool, Pool, RegressorPool
-from committee.learners.quadboost.rounds import HeldOutRisk, QuadRun, Schedule, ScoreTargets, products_pay
+from committee.learners.boosting.dictionaries import DICTIONARIES, StumpPool, dictionary_parameter
+from committee.learners.boosting.pool import ClassifierPool, Pool, RegressorPool
+from committee.learners.boosting.quadboost_rounds import QuadRun, Schedule, ScoreTargets, products_pay
 from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
 from committee.objectives.programs.penalised_least_squares import Penalty
 from committee.objectives.programs.penalties import PENALTIES, penalty_class
@@ -253,6 +253,51 @@ class QuadBoost(Boosting):
             )
         options: Any = {"sample_weight": weights, "constant": self.fit_intercept, "random_state": seed}
         return rademacher_of_stumps(pool.dictionary, pool.cells, len(weights), **options).estimate
+
+
+class HeldOutRisk:
+    """Mean squared residual of held-out rows, summed over the scores, as weights change round by round."""
+
+    def __init__(self, run: QuadRun, X: F64, target: ScoreTargets) -> None:
+        self.run: QuadRun = run
+        self.target: ScoreTargets = target
+        self.rows = run.pools[0].read(X)
+        trained = run.target
+        start = trained.y @ trained.weights if trained.intercept else np.zeros(trained.n_outputs)
+        self.residual: F64 = target.y - start[:, None]
+        # kept beside the residuals: their rounding depends on the targets, so it would break ties of scores unfairly
+        self.scores: F64 = np.repeat(start[:, None], target.y.shape[1], axis=1)
+        self.weight: list[dict[int, float]] = [{} for _ in run.runs]
+        self._votes: dict[tuple[int, int], I8 | F64] = {}
+
+    def __call__(self, t: int) -> float:
+        self._advance(t)
+        return float((self.residual**2 @ self.target.weights).sum())
+
+    def votes_after(self, t: int) -> F64:
+        self._advance(t)
+        return self.scores.T
+
+    def total_weight(self, t: int) -> float:
+        voters = sum(abs(weight) for weights in self.weight for weight in weights.values())
+        return float(voters) + float(self.target.intercept)
+
+    def _advance(self, t: int) -> None:
+        for k, run in enumerate(self.run.runs):
+            if 0 < t <= len(run.history):
+                self._change(k, *run.history.changes(t - 1))
+
+    def _change(self, k: int, voter: NDArray[np.intp], weight: F64) -> None:
+        for j, new in zip(voter.tolist(), weight.tolist(), strict=True):
+            step = new - self.weight[k].get(j, 0.0)
+            if step:
+                self.weight[k][j] = new
+                candidate = self.run.candidate(k, j)
+                if (k, j) not in self._votes:
+                    self._votes[k, j] = self.run.pools[k].votes_on(self.rows, candidate)
+                change = step * (self._votes[k, j] - (candidate.mean if self.target.intercept else 0.0))
+                self.residual[k] -= change
+                self.scores[k] += change
 
 
 @with_parameters

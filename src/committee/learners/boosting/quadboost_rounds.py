@@ -5,18 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.number_types import F64, I8, Index
+from committee.data.bins import Binned
+from committee.data.number_types import F64, Index
+from committee.data.rows import Rows
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.fit_record import Codec, FitRecord
-from committee.learners.pools.dictionaries import StumpPool
-from committee.learners.pools.pool import Candidate, Pool
+from committee.learners.boosting.dictionaries import StumpPool
+from committee.learners.boosting.pool import Candidate, Pool
 from committee.objectives.programs.penalised_least_squares import CountedProducts, Penalty, greedy_rounds, reweight
+from committee.vote.weighted_votes import elected
 from committee.voters.protocol import Voters
 from committee.voters.stump_dictionary import StumpDictionary
 
@@ -325,6 +328,74 @@ def products_pay(n: int, stumps: StumpDictionary, n_passes: int) -> bool:
     return listed and C <= MOST_CELLS and n * p * p / 2 + 4 * C * C <= 1.0 * n * p * n_passes
 
 
+Part: TypeAlias = tuple[Products, F64, F64]
+"""Products of some folds' rows, and means of votes ``(N,)`` and of targets ``(K,)``."""
+
+
+class FoldSums:
+    def __init__(
+        self,
+        binned: Binned,
+        dictionary: StumpDictionary,
+        rows: Rows,
+        y: F64,
+        intercept: bool,
+        folds: list[NDArray[np.intp]],
+    ) -> None:
+        self.folds = folds
+        self.dictionary: StumpDictionary = dictionary
+        self.rows: Rows = rows
+        self.y: F64 = y
+        self.intercept: bool = intercept
+        codes: Any = binned.codes
+        self.cells = [_core.Cells(np.ascontiguousarray(codes[held]), binned.bins.n_bins, 1) for held in folds]
+        w = self.weights = [rows.weights[held] for held in folds]
+        self.total: NDArray[Any] = np.array([weights.sum() for weights in w])
+        self.weight: F64 = np.stack([cells.sums(weights) for cells, weights in zip(self.cells, w, strict=True)])
+        self.target: F64 = np.stack(
+            [
+                np.stack([cells.sums(weights * of_class[held]) for of_class in y])
+                for cells, weights, held in zip(self.cells, w, folds, strict=True)
+            ]
+        )
+        self.start: F64 = np.stack([y[:, held] @ weights for weights, held in zip(w, folds, strict=True)])
+        # the largest of the sums by far: those of one fold are taken again when it is left out, and never kept
+        self.all_pairs = self.cells[0].pairs(w[0])
+        for cells, weights in zip(self.cells[1:], w[1:], strict=True):
+            self.all_pairs += cells.pairs(weights)
+
+    def without(self, fold: int | None) -> Part:
+        outside = np.ones(len(self.folds), dtype=bool)
+        pairs = self.all_pairs
+        if fold is not None:
+            outside[fold] = False
+            pairs = pairs - self.cells[fold].pairs(self.weights[fold])
+        total = self.total[outside].sum()
+        of = self.dictionary.correlations
+        mean = of(self.weight[outside].sum(axis=0)) / total
+        gram = self.dictionary.gram(pairs / total, mean if self.intercept else None)
+        b, start = of(self.target[outside].sum(axis=0)) / total, self.start[outside].sum(axis=0) / total
+        square = np.ones(len(self.y))
+        if self.intercept:
+            b -= np.outer(start, mean)
+            square = np.maximum(square - start**2, 0.0)
+        return Products(gram, b, square), mean, start
+
+    def losses(self, fold: int, weights: F64, start: F64, criterion: Literal["error", "risk"]) -> F64:
+        S, R, K, N = weights.shape
+        held = self.folds[fold]
+        truth, y, w = self.rows.labels[held], self.y[:, held].T, self.rows.weights[held]
+        losses = np.empty((S, R))
+        for i in range(S):
+            flat = np.ascontiguousarray(weights[i].reshape(R * K, N).T)
+            scores = self.cells[fold].scores(np.ascontiguousarray(self.dictionary.cell_scores(flat)))
+            F = scores.reshape(len(held), R, K) + start[i]
+            for t in range(R):
+                loss = elected(F[:, t]) != truth if criterion == "error" else ((y - F[:, t]) ** 2).sum(axis=1)
+                losses[i, t] = np.average(loss, weights=w)
+        return losses
+
+
 # --- all scores -------------------------------------------------------------------------------------------------------
 
 
@@ -416,48 +487,3 @@ class QuadRun(BoostingRun):
         target = self.target
         voters = pool.voters(candidates, *((None, 2) if target.labels else (of_score, target.n_outputs)))
         return voters, weight, start
-
-
-class HeldOutRisk:
-    """Mean squared residual of held-out rows, summed over the scores, as weights change round by round."""
-
-    def __init__(self, run: QuadRun, X: F64, target: ScoreTargets) -> None:
-        self.run: QuadRun = run
-        self.target: ScoreTargets = target
-        self.rows = run.pools[0].read(X)
-        trained = run.target
-        start = trained.y @ trained.weights if trained.intercept else np.zeros(trained.n_outputs)
-        self.residual: F64 = target.y - start[:, None]
-        # kept beside the residuals: their rounding depends on the targets, so it would break ties of scores unfairly
-        self.scores: F64 = np.repeat(start[:, None], target.y.shape[1], axis=1)
-        self.weight: list[dict[int, float]] = [{} for _ in run.runs]
-        self._votes: dict[tuple[int, int], I8 | F64] = {}
-
-    def __call__(self, t: int) -> float:
-        self._advance(t)
-        return float((self.residual**2 @ self.target.weights).sum())
-
-    def votes_after(self, t: int) -> F64:
-        self._advance(t)
-        return self.scores.T
-
-    def total_weight(self, t: int) -> float:
-        voters = sum(abs(weight) for weights in self.weight for weight in weights.values())
-        return float(voters) + float(self.target.intercept)
-
-    def _advance(self, t: int) -> None:
-        for k, run in enumerate(self.run.runs):
-            if 0 < t <= len(run.history):
-                self._change(k, *run.history.changes(t - 1))
-
-    def _change(self, k: int, voter: NDArray[np.intp], weight: F64) -> None:
-        for j, new in zip(voter.tolist(), weight.tolist(), strict=True):
-            step = new - self.weight[k].get(j, 0.0)
-            if step:
-                self.weight[k][j] = new
-                candidate = self.run.candidate(k, j)
-                if (k, j) not in self._votes:
-                    self._votes[k, j] = self.run.pools[k].votes_on(self.rows, candidate)
-                change = step * (self._votes[k, j] - (candidate.mean if self.target.intercept else 0.0))
-                self.residual[k] -= change
-                self.scores[k] += change

@@ -8,8 +8,8 @@ from sklearn.naive_bayes import GaussianNB
 from committee.data.bins import Binned
 from committee.data.rows import Rows
 from committee.data.table_schema import TableSchema
-from committee.learners.pools.dictionaries import DistinctRows, StumpPool
-from committee.learners.pools.pool import ClassifierPool, TreePool
+from committee.learners.boosting.dictionaries import DistinctRows, StumpPool
+from committee.learners.boosting.pool import ClassifierPool, TreePool
 from committee.objectives.programs.penalties import L1Penalty, L2Penalty, NoPenalty
 from committee.voters.growing import GrowthLimits
 from committee.voters.stump_dictionary import StumpDictionary

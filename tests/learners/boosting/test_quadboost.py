@@ -16,8 +16,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import committee
 from committee import LPBoostClassifier, QuadBoostClassifier, QuadBoostRegressor, TreeRegressor
-from committee.learners.quadboost import quadboost
-from committee.learners.quadboost.rounds import GramRun, ResidualRun
+from committee.learners.boosting import quadboost
+from committee.learners.boosting.quadboost_rounds import GramRun, ResidualRun
 from committee.objectives.programs.penalties import penalty_class
 from tests.oracles import votes as oracle
 from tests.subjects import noisy_scores, numbers, weights

@@ -248,7 +248,7 @@ class VoterRun(AdaBoostRun):
 
     def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
         from committee.learners.base.user_voter import voter_template
-        from committee.learners.pools.pool import Clones
+        from committee.learners.boosting.pool import Clones
 
         super().__init__(model, rows)
         self.classes: NDArray[Any] = model.classes_

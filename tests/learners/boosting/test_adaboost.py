@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from committee import AdaBoostClassifier, TreeVoter
 from committee.data.rows import scaled_weights
-from committee.learners.adaboost import Confidence, Discrete
+from committee.learners.boosting.adaboost import Confidence, Discrete
 from tests.oracles import adaboost as oracle
 
 seeds = st.integers(0, 2**32 - 1)

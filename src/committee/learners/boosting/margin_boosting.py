@@ -22,8 +22,8 @@ from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, 
 from committee.learners.base.fit_record import FitRecord
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.user_voter import voter_template
-from committee.learners.pools.dictionaries import DistinctPool, DistinctRows, StumpPool, classifiers_on
-from committee.learners.pools.pool import Candidate, Pool, TreePool
+from committee.learners.boosting.dictionaries import DistinctPool, DistinctRows, StumpPool, classifiers_on
+from committee.learners.boosting.pool import Candidate, Pool, TreePool
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Truncated
 from committee.voters.growing import GrowthLimits

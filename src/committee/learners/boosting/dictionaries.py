@@ -18,7 +18,7 @@ from committee.data.rows import Rows, TargetRows
 from committee.data.table_schema import TableSchema
 from committee.learners.base.fit_record import Codec, FitRecord, Parts
 from committee.learners.base.parameters import parameter
-from committee.learners.pools.pool import Candidate, ClassifierPool, Pool, TreePool
+from committee.learners.boosting.pool import Candidate, ClassifierPool, Pool, TreePool
 from committee.objectives.programs.penalised_least_squares import TIE, Penalty, first_largest
 from committee.voters.forest import Forest
 from committee.voters.growing import GrowthLimits

@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 from committee import QuadBoostClassifier, QuadBoostClassifierCV, quadboost_path
 from committee.objectives.programs.penalties import PENALTIES
-from tests.learners.quadboost.test_quadboost import noisy
+from tests.learners.boosting.test_quadboost import noisy
 from tests.oracles import votes as oracle
 
 

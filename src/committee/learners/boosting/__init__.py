@@ -1,0 +1,1 @@
+"""Boosting of votes (AdaBoost, arc-gv, DOOM II, MDBoost, LPBoost, QuadBoost), and the pools of their voters."""

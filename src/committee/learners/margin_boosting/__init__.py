@@ -1,1 +1,0 @@
-"""Boosting that optimises the margins of a vote."""

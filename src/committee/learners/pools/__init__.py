@@ -1,1 +1,0 @@
-"""Pools of candidate voters: the best one for signed row weights."""

@@ -1,1 +1,0 @@
-"""Least squares over voters under a penalty of their weights: QuadBoost."""
