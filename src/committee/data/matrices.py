@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, issparse
 
 from committee import _core
-from committee.data.number_types import F64, MAX_FEATURES
-
-I32: TypeAlias = NDArray[np.int32]
-I64: TypeAlias = NDArray[np.int64]
+from committee.data.number_types import F64, I32, I64, MAX_FEATURES
 
 _BLOCK = 2**21  # cells that are converted to dense at a time
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 F64: TypeAlias = NDArray[np.float64]
 I8: TypeAlias = NDArray[np.int8]
+I32: TypeAlias = NDArray[np.int32]
+I64: TypeAlias = NDArray[np.int64]
 Index: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 

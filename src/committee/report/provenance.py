@@ -61,7 +61,7 @@ def _digests(model: Any, X: Any) -> U64 | None:
 
     if not is_out_of_core(X):
         return of_rows(X)
-    from committee.learners.base.pieced_rows import predict_pieces
+    from committee.learners.base.fitted_learner import predict_pieces
 
     return predict_pieces(X, of_rows, getattr(model, "feature_names_in_", None))
 

@@ -40,9 +40,9 @@ from committee.data.rows import TargetRows, scaled_weights
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, StagedLoss
-from committee.learners.base.held_out_groups import GroupedUnits
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.base.predictors import BaseRegressor
+from committee.learners.base.row_sampling import GroupedUnits
 from committee.learners.gradient.target import PartedRows
 from committee.vote.links.mean import Identity
 from committee.voters.forest import Forest

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from committee import FunctionalGradientBoostingClassifier, FunctionalGradientBoostingRegressor, load
 from committee.data.rows import scaled_weights
-from committee.learners.gradient.line_search import FLAT
+from committee.learners.gradient.rounds import FLAT
 from committee.objectives.losses import Absolute, Exponential, Logistic, Poisson, Squared
 from committee.voters.estimators import RegressorRounds
 from tests.subjects import noisy_scores, numbers

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.data.rows import scaled_weights
 from committee.learners.gradient.leaf_values import LeafPenalty
-from committee.learners.gradient.line_search import LARGEST_STEP, best_step
+from committee.learners.gradient.rounds import LARGEST_STEP, best_step
 from committee.objectives.losses import Absolute, Exponential, Huber, Logistic, Poisson, Squared
 from committee.voters.rounds import Rounds
 from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner, numbers, seeds, table

@@ -11,8 +11,8 @@ from committee import GradientBoostingClassifier, GradientBoostingRegressor, _co
 from committee.data.bins import Binned, Bins
 from committee.data.matrices import SparseMatrix
 from committee.data.table_schema import TableSchema
-from committee.learners.gradient import screening
-from committee.learners.gradient.screening import n_screened, screened_columns
+from committee.learners.gradient import gradient_fit
+from committee.learners.gradient.gradient_fit import n_screened, screened_columns
 
 EXACT = {
     "n_estimators": 5,
@@ -72,7 +72,7 @@ def test_zeros_that_are_not_stored_have_the_same_gains():
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr(screening, "LEAST_SCREENED", 10)
+    monkeypatch.setattr(gradient_fit, "LEAST_SCREENED", 10)
 
 
 def wide(n=60, p=80, seed=0):
@@ -116,7 +116,7 @@ def test_weights_count_rows_and_every_thread_finds_the_same():
 def test_held_out_rows_choose_no_columns(monkeypatch):
     X, y = wide(200, 150)
     seen = []
-    real = screening.screened_columns
+    real = gradient_fit.screened_columns
 
     def recorded(binned, gradient, hessian, w, *rest):
         seen.append((gradient.copy(), w))
@@ -160,7 +160,7 @@ def test_columns_are_half_the_rows_or_a_thousand():
 def test_trials_on_a_sample_have_the_columns_of_the_fit(monkeypatch):
     monkeypatch.setattr("committee.learners.gradient.gradient_fit.one_row_in", lambda n, n_classes: 3)
     numbers = []
-    real = screening.screened_columns
+    real = gradient_fit.screened_columns
     monkeypatch.setattr(
         "committee.learners.gradient.gradient_fit.screened_columns",
         lambda binned, *rest: numbers.append((len(binned.codes), rest[3])) or real(binned, *rest),

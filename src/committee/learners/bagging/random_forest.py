@@ -34,8 +34,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, fitted, parameter, required, with_parameters
-from committee.learners.base.predictors import BaseRegressor
-from committee.learners.base.warm_start import WarmStart
+from committee.learners.base.predictors import BaseRegressor, WarmStart
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Average
 from committee.vote.links.probability import Share

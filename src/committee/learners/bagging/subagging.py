@@ -31,9 +31,9 @@ from committee.learners.bagging.subsamples import (
 )
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.estimator import fit_weighted, seeded, voter_template, weight_argument
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
-from committee.learners.base.user_voter import fit_weighted, seeded, voter_template, weight_argument
 from committee.learners.trees.tree import TreeVoter
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share

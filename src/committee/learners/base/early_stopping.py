@@ -17,7 +17,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from committee.data.columns import take_named, warn_of_other_order
 from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
-from committee.learners.base.held_out_groups import GroupedUnits
+from committee.learners.base.row_sampling import GroupedUnits
 from committee.learners.base.stored_learner import BaseEstimator, ClassifierMixin, RegressorMixin
 from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link

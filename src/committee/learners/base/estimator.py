@@ -1,4 +1,4 @@
-"""Base of the learners that train a committee."""
+"""Base of the learners that train a committee, and estimators of the user as its voters."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, Self, TypeVar
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from sklearn import config_context
+from sklearn.base import _fit_context, clone, is_classifier, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -19,10 +22,11 @@ from sklearn.utils.validation import (
     _num_samples,
     check_consistent_length,
     check_is_fitted,
+    has_fit_parameter,
     validate_data,
 )
 
-from committee.data.bins import most_bins
+from committee.data.bins import check_category_counts, most_bins
 from committee.data.categories import MAX_SUBSET_CATEGORIES
 from committee.data.column_parameters import refuse_ambiguous
 from committee.data.columns import check_frame, is_frame, take_named, warn_of_other_order, without_named
@@ -38,17 +42,22 @@ from committee.data.matrices import (
     reject_path,
     reject_sparse,
 )
+from committee.data.number_types import F64
 from committee.data.offsets import Offsets
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.rows import Rows, TargetRows, nonzero_weights, row_weights
 from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import HighCardinality
 from committee.files.journal import Checkpoint
+from committee.files.writing import scratch_folder
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.fitted_learner import FittedLearner
 from committee.learners.base.parameters import Parameter
 from committee.learners.base.shared_parameters import with_fit_parameters
-from committee.learners.base.stored_learner import CallbackSupportMixin, StoredLearner
+from committee.learners.base.stored_learner import BaseEstimator, CallbackSupportMixin, StoredLearner
+
+if TYPE_CHECKING:
+    from committee.data.out_of_core.training_pass import TrainingPieces
 
 R = TypeVar("R", Rows, TargetRows)
 
@@ -113,10 +122,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
                 self._check_parameters()
                 tasks.offsets = None if offsets is None else replace(offsets, training=offset)
                 if is_out_of_core(X):
-                    from committee.learners.base.pieced_rows import training_pieces  # few tables come in pieces
-
                     max_bins = most_bins(getattr(self, "max_bins", "auto"))
-                    X = training_pieces(X, y, sample_weight, scratch, self.categorical_features, max_bins)
+                    X = _training_pieces(X, y, sample_weight, scratch, self.categorical_features, max_bins)
                     tasks.y, tasks.given_weight = y, sample_weight = X.y, X.weights
                 opened = [self._opened(tasks, X, y, sample_weight, checkpoint)]
                 X = y = sample_weight = None  # labels and weights of pieces are referenced by the fit alone
@@ -163,8 +170,6 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
         if voter is None or isinstance(voter, str):
             return
-        from committee.learners.base.user_voter import weight_argument  # few voters are the user's
-
         if weight_argument(voter) is None:
             raise ValueError(
                 f"{self._voter_parameter}={voter!r} cannot be boosted: its fit takes no sample_weight. Choose another "
@@ -199,7 +204,6 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         # matrix, target and weights of the rows with weight, and whether no weights were given
         if is_out_of_core(X):
             from committee.data.out_of_core.training_pass import TrainingPieces
-            from committee.learners.base.pieced_rows import encode_pieces
 
             if not isinstance(X, TrainingPieces):
                 raise TypeError(f"X is read in chunks ({type(X).__name__}), not supported here; give rows in memory")
@@ -208,7 +212,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             else:
                 validate_data(self, numeric_matrix(X.example, None), ensure_all_finite=False)
             check_consistent_length(X, target)
-            rows = encode_pieces(X, target, sample_weight, self._draws_rows)
+            rows = _encode_pieces(X, target, sample_weight, self._draws_rows)
             self.table_ = rows[0].table
             self.table_.check_texts()
             return rows
@@ -324,3 +328,103 @@ def _check_columns(estimator: CommitteeEstimator, frame: Any, *, reset: bool) ->
     _check_n_features(estimator, frame, reset=reset)
     if not _num_samples(frame):
         raise ValueError("X has 0 rows; at least one is needed.")
+
+
+def _training_pieces(
+    X: Any, y: Any, sample_weight: Any, scratch: ExitStack, categorical_features: Any, max_bins: int
+) -> TrainingPieces:
+    """Scan training rows in pieces; the folder for data beyond the memory limit is removed when `scratch` closes."""
+    from committee.data.out_of_core.scan import as_pieces  # few tables come in pieces
+    from committee.data.out_of_core.training_pass import Storage, TrainingPieces, scan_training_pieces
+
+    if isinstance(X, TrainingPieces):
+        return X
+    pieces = as_pieces(X)
+
+    @cache
+    def folder() -> Path:
+        return scratch.enter_context(scratch_folder(pieces.scratch))
+
+    storage = Storage(pieces.memory_limit, folder)
+    return scan_training_pieces(pieces, y, sample_weight, storage, categorical_features, max_bins)
+
+
+def _encode_pieces(
+    X: Any, target: Labels, sample_weight: ArrayLike | None, digests: bool
+) -> tuple[OutOfCoreMatrix, Labels, F64, bool]:
+    uniform = sample_weight is None
+    weights = np.ones(len(X)) if uniform else np.asarray(sample_weight, dtype=np.float64)
+    keep = None
+    if not uniform and not (counted := nonzero_weights(weights)).all():
+        keep, target, weights = counted, target[counted], weights[counted]
+    scanned = X.rescan(keep, X.summary.max_bins)
+    if not getattr(X.pieces.source, "decides_text", False):
+        scanned.summary.check_texts()
+    table = scanned.summary.schema
+    if scanned.is_remote:
+        return scanned.matrix(table, digests), target, weights, uniform
+    return OutOfCoreMatrix(scanned, table, digests), target, weights, uniform
+
+
+# --- estimators of the user as voters ---------------------------------------------------------------------------------
+
+
+def voter_template(
+    parameter: str, voter: Any, table: TableSchema, *, numbers: bool = False, calibrated: bool = False
+) -> BaseEstimator:
+    """Clone a user's classifier, or regressor for `numbers`, with `categorical_features` of the encoded matrix set.
+
+    The `calibrate` of a classifier is set to None, unless it is a temperature and `calibrated` ones are wanted.
+    ``ValueError`` if the estimator is of the other kind, or a column has more categories than it takes.
+    """
+    copy: BaseEstimator = clone(voter)
+    if numbers and not is_regressor(copy):
+        raise ValueError(f"{parameter}={voter!r} is not a regressor; give one that predicts numbers.")
+    if not numbers and not is_classifier(copy):
+        raise ValueError(f"{parameter}={voter!r} is not a classifier; give one, as voters must name classes.")
+    params = copy.get_params(deep=False)
+    # a tree's shrunk leaves would no longer be the shares of the weighted rows
+    if not numbers and "calibrate" in params and not (calibrated and getattr(copy, "_has_temperature", False)):
+        copy.set_params(calibrate=None)
+    categorical = np.flatnonzero(table.categorical)
+    if len(categorical) and "categorical_features" in params:
+        # voters see a matrix without names, so a column is refused here, where it has one
+        if "max_bins" in params:
+            check_category_counts(table, most_bins(params["max_bins"]))
+        copy.set_params(categorical_features=categorical.tolist())
+    return copy
+
+
+def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:
+    """Set every ``random_state`` that is None, also of nested estimators, so that a run can be repeated."""
+    free = [
+        name
+        for name, value in sorted(member.get_params().items())
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    ]
+    random = np.random.RandomState(seed)
+    return member.set_params(**{name: int(random.randint(2**31 - 1)) for name in free})
+
+
+def weight_argument(voter: Any) -> str | None:
+    """Argument by which ``fit`` takes row weights, in a pipeline that of the last step; None if it takes none."""
+    if has_fit_parameter(voter, "sample_weight"):
+        return "sample_weight"
+    from sklearn.pipeline import Pipeline  # few voters are the user's
+
+    if not isinstance(voter, Pipeline):
+        return None
+    name, last = voter.steps[-1]
+    of_last = weight_argument(last)
+    return None if of_last is None else f"{name}__{of_last}"
+
+
+def fit_weighted(member: Any, X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None, **given: Any) -> Any:
+    """Fit an estimator to rows, weighted unless `weights` is None; ``ValueError`` if it takes no weights."""
+    if weights is None:
+        return member.fit(X, y, **given)
+    argument = weight_argument(member)
+    if argument is None:
+        raise ValueError(f"{member!r} takes no row weights; leave them out, or choose another estimator.")
+    with config_context(enable_metadata_routing=False):  # routed or not, these weights are for the fit
+        return member.fit(X, y, **{argument: weights}, **given)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.bins import Binned
-from committee.data.number_types import F64
+from committee.data.number_types import F64, I32
 from committee.data.typed_json import field
 from committee.files.documents import Arrays, Document, Tensors
 from committee.files.store import parse_json
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 V = TypeVar("V", "Forest", "ModelForest")
-I32 = NDArray[np.int32]
 U16 = NDArray[np.uint16]
 Parts: TypeAlias = Sequence[NDArray[Any]]
 

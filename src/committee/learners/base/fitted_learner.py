@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,8 +54,6 @@ class FittedLearner(NamedCalls, ABC):
 
         if not is_out_of_core(X):
             return of_rows(X, offset)
-        from committee.learners.base.pieced_rows import predict_pieces  # few tables come in pieces
-
         return predict_pieces(X, of_rows, getattr(self, "feature_names_in_", None), targets, offset)
 
     def _score_of_pieces(
@@ -358,3 +356,36 @@ class FittedLearner(NamedCalls, ABC):
         # one number per column of the user's table, which has no derived columns
         table = self.committee_.table
         return shares if table is None else table.by_source(shares, axis)
+
+
+def predict_pieces(
+    X: Any,
+    predict: Callable[..., NDArray[Any]],
+    names: NDArray[Any] | None,
+    targets: TargetCollector | None = None,
+    offset: ArrayLike | str | None = None,
+) -> NDArray[Any]:
+    from committee.data.out_of_core.scan import as_pieces  # few tables come in pieces
+
+    if isinstance(offset, str):
+        raise ValueError(
+            f"offset={offset!r} names a column, and X is read in pieces; give an array of the offsets of all rows."
+        )
+    pieces = as_pieces(X).for_model(None if names is None else names.tolist(), () if targets is None else targets.named)
+    offsets = None if offset is None else np.asarray(offset)
+    predictions, first = list[NDArray[Any]](), 0
+    for piece in pieces:
+        if not len(piece):
+            continue
+        with piece.named_in_errors():
+            if targets is not None:
+                targets.take(piece)
+            rows = piece.with_columns(pieces.columns, pieces.without).X
+            own = () if offsets is None else (offsets[first : first + len(piece)],)
+            predictions.append(predict(rows, *own))
+            first += len(piece)
+    if not predictions:
+        raise ValueError("the pieces have 0 rows; at least one is needed.")
+    if offsets is not None and first != len(offsets):
+        raise ValueError(f"offset has shape {offsets.shape}, and X has {first} rows; give an offset for each row.")
+    return np.concatenate(predictions)

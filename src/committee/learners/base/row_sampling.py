@@ -21,7 +21,6 @@ from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.row_digests import digests_of_kinds, row_digests, unordered_digests
 from committee.data.rows import Rows, TargetRows, counts_rows
 from committee.data.user_warnings import warn_user
-from committee.learners.base.held_out_groups import GroupedUnits
 
 MOST_UNITS = 64
 """Most units of a row; heavier rows have heavier units."""
@@ -182,6 +181,52 @@ class RowUnits:
         return _numbers(weights > 0.0), weights
 
 
+@dataclass(frozen=True, eq=False)
+class GroupedUnits:
+    group: Index
+    """Group of each unit, ``(m,)``."""
+    order: Index
+    """Groups in the order in which they are held out, ``(G,)``."""
+    counts: NDArray[np.int64]
+    """Units of each group and class, ``(G, K)``."""
+
+    @classmethod
+    def of(cls, group: Index, labels: NDArray[Any] | None, order: Index) -> Self:
+        n_classes = 1 if labels is None else int(labels.max()) + 1
+        cell = group if labels is None else group * n_classes + labels
+        return cls(group, order, np.bincount(cell, minlength=len(order) * n_classes).reshape(len(order), n_classes))
+
+    def held_out(self, share: float) -> Mask | None:
+        """Hold out each group in turn that brings their units closer to a share; if there is none, the smallest one.
+
+        Each class keeps a unit. None if no group can be held out so.
+        """
+        sizes, left, held = self.counts.sum(axis=1), self.counts.sum(axis=0), np.zeros(len(self.order), dtype=bool)
+        wanted = share * sizes.sum()
+        for group in self.order.tolist():
+            if sizes[group] < 2.0 * wanted and self._is_spare(group, left):
+                held[group], left, wanted = True, left - self.counts[group], wanted - sizes[group]
+        if not held.any():  # all are too large
+            smallest = self.order[np.argsort(sizes[self.order], kind="stable")]
+            held[[group for group in smallest.tolist() if self._is_spare(group, left)][:1]] = True
+        return held[self.group] if held.any() else None
+
+    def _is_spare(self, group: int, left: NDArray[np.int64]) -> bool:
+        return bool((left > self.counts[group])[left > 0].all())
+
+    def parts(self, n_parts: int) -> NDArray[np.intp]:
+        """Assign units to about equal parts of whole groups; -1 for groups of a class that one part has alone."""
+        sizes, total = self.counts.sum(axis=1), self.counts.sum(axis=0)
+        middle = np.cumsum(sizes[self.order]) - 0.5 * sizes[self.order]
+        part = np.empty(len(self.order), dtype=np.intp)
+        part[self.order] = middle * n_parts // total.sum()
+        for k in range(n_parts):
+            inside = part == k
+            alone = self.counts[inside].sum(axis=0) == total
+            part[inside & self.counts[:, alone].any(axis=1)] = -1
+        return part[self.group]
+
+
 def upper_bound(share: float) -> int:
     """Bound of the upper 53 bits of keys whose numbers in [0, 1) are below a share."""
     return math.ceil(share * 2.0**53)
@@ -263,9 +308,8 @@ class Folds:
 
     @classmethod
     def of(cls, rows: Rows | TargetRows, n_folds: int, n_threads: int = 1) -> Folds:
-        number, labels = content_digests(rows, n_threads), np.zeros(len(rows), dtype=np.uint16)
-        if isinstance(rows, Rows):
-            labels = rows.labels
+        number = content_digests(rows, n_threads)
+        labels = rows.labels if isinstance(rows, Rows) else np.zeros(len(rows), dtype=np.uint16)
         _, row, alike = np.unique(number, return_index=True, return_inverse=True)
         weights: F64 = np.bincount(alike, rows.weights).astype(np.float64, copy=False)
         labels = labels[row]
@@ -292,13 +336,8 @@ class Folds:
             test, train = np.flatnonzero(share), np.flatnonzero(self.copies - share)
             if len(test):
                 unit = self.weights / self.copies
-                yield Fold(
-                    self.row[train],
-                    (unit * (self.copies - share))[train],
-                    self.row[test],
-                    (unit * share)[test],
-                    int(share.sum()),
-                )
+                weights, test_weights = (unit * (self.copies - share))[train], (unit * share)[test]
+                yield Fold(self.row[train], weights, self.row[test], test_weights, int(share.sum()))
 
 
 LEAST_RESAMPLED = 1 / 8

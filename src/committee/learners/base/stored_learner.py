@@ -18,7 +18,7 @@ from committee.data.table_schema import TableSchema
 from committee.data.typed_json import NUMERIC, decode, encode, field
 from committee.files.documents import Document, Header, Tensors, read_sorted_classes
 from committee.files.store import Storable
-from committee.learners.base.parameters import fitted, with_parameters
+from committee.learners.base.parameters import fitted, hint, with_parameters
 
 if TYPE_CHECKING:
     from committee.vote.committee import Committee, RegressionCommittee
@@ -76,8 +76,6 @@ class StoredLearner(Storable, BaseEstimator):
     def _keyword_hint(cls, method: str, keyword: str) -> str:
         if method not in ("__init__", "fit"):
             return ""
-        from committee.learners.base.peer_parameters import hint  # calls without an error need no names
-
         made: Any = cls
         own, fit = (list(signature(each).parameters) for each in (made, made.fit))
         return hint(cls.__name__, method, keyword, own, fit[1:])

@@ -13,8 +13,7 @@ from committee.data.given_rows import GivenRows
 from committee.data.number_types import F64, Index
 from committee.data.rows import Rows, TargetRows, counts_rows
 from committee.data.text import suggest_names
-from committee.learners.base.estimator import CommitteeEstimator
-from committee.learners.base.user_voter import fit_weighted, seeded, weight_argument
+from committee.learners.base.estimator import CommitteeEstimator, fit_weighted, seeded, weight_argument
 from committee.learners.blend.members import Candidate
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity

@@ -19,6 +19,7 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.calibration import BoostedCalibration
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, StagedLoss, weighted_error
+from committee.learners.base.estimator import voter_template
 from committee.learners.base.fit_record import FitRecord, RecordedGrower
 from committee.learners.base.parameters import parameter, with_parameters
 from committee.vote.committee import Committee
@@ -247,7 +248,6 @@ class VoterRun(AdaBoostRun):
     link = Softmax()
 
     def __init__(self, model: AdaBoostClassifier, rows: Rows, seed: int) -> None:
-        from committee.learners.base.user_voter import voter_template
         from committee.learners.boosting.pool import Clones
 
         super().__init__(model, rows)

@@ -19,9 +19,9 @@ from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import run_rounds
 from committee.learners.base.calibration import BoostedCalibration
+from committee.learners.base.estimator import voter_template
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
-from committee.learners.base.user_voter import voter_template
 from committee.learners.boosting.dictionaries import (
     DICTIONARIES,
     DistinctPool,

@@ -19,9 +19,9 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, weighted_error
+from committee.learners.base.estimator import voter_template
 from committee.learners.base.fit_record import FitRecord
 from committee.learners.base.parameters import fitted, with_parameters
-from committee.learners.base.user_voter import voter_template
 from committee.learners.boosting.dictionaries import DistinctPool, DistinctRows, StumpPool, classifiers_on
 from committee.learners.boosting.pool import Candidate, Pool, TreePool
 from committee.vote.committee import Committee

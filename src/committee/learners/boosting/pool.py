@@ -14,8 +14,8 @@ from sklearn.base import clone
 from committee import _core
 from committee.data.bins import Binned
 from committee.data.number_types import F64, I8
+from committee.learners.base.estimator import fit_weighted, seeded
 from committee.learners.base.fit_record import FitRecord, RecordedGrower
-from committee.learners.base.user_voter import fit_weighted, seeded
 from committee.objectives.programs.penalised_least_squares import Penalty
 from committee.voters.estimators import EstimatorVoters, RegressorVoters, SignedVoters, predict_numbers
 from committee.voters.forest import Forest

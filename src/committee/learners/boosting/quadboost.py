@@ -23,9 +23,9 @@ from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
+from committee.learners.base.estimator import voter_template, weight_argument
 from committee.learners.base.parameters import COUNT, NOT_NEGATIVE, POSITIVE, fitted, parameter, with_parameters
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
-from committee.learners.base.user_voter import voter_template, weight_argument
 from committee.learners.boosting.dictionaries import DICTIONARIES, StumpPool, dictionary_parameter
 from committee.learners.boosting.pool import ClassifierPool, Pool, RegressorPool
 from committee.learners.boosting.quadboost_rounds import QuadRun, Schedule, ScoreTargets, products_pay

@@ -39,7 +39,7 @@ def indexable_rows(X: Any) -> Any:
 def row_hashes(X: Any, table: TableSchema | None) -> U64:
     """Return hashes ``(n,)`` of the rows' content, equal for equal rows in any order."""
     if is_out_of_core(X):
-        from committee.learners.base.pieced_rows import predict_pieces
+        from committee.learners.base.fitted_learner import predict_pieces
 
         names = None if table is None or table.names is None else np.asarray(table.names, dtype=object)
         return predict_pieces(X, lambda rows: row_hashes(rows, table), names)

@@ -29,10 +29,10 @@ from committee.data.rows import row_weights
 from committee.data.table_schema import TableSchema
 from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
+from committee.learners.base.estimator import seeded
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
 from committee.learners.base.row_sampling import fit_generator
 from committee.learners.base.stored_learner import MetaEstimatorMixin
-from committee.learners.base.user_voter import seeded
 from committee.learners.conformal.calibration_scores import (
     CalibrationScores,
     Group,

@@ -16,8 +16,8 @@ from committee.data.labels import label_vector, target_vector
 from committee.data.number_types import F64, Index
 from committee.data.row_digests import U64
 from committee.learners.bagging.random_forest import RandomForestRegressor
+from committee.learners.base.estimator import seeded
 from committee.learners.base.parameters import fitted, parameter, with_parameters
-from committee.learners.base.user_voter import seeded
 from committee.learners.blend.committees import CommitteeClassifier, CommitteeRegressor
 from committee.learners.conformal.calibration_scores import (
     CalibrationScores,

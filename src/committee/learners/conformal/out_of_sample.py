@@ -33,8 +33,8 @@ from committee.data.table_schema import TableSchema
 from committee.learners.bagging.random_forest import ForestEstimator
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
+from committee.learners.base.estimator import fit_weighted
 from committee.learners.base.row_sampling import ranks
-from committee.learners.base.user_voter import fit_weighted
 from committee.learners.blend.blend import OOF_ATTRIBUTES, Blend
 from committee.learners.trained_ensembles.out_of_bag import NoUnseenRowsError, out_of_bag_mask
 from committee.learners.trained_ensembles.trained_ensemble import TrainedEnsemble

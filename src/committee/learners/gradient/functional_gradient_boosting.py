@@ -14,13 +14,12 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import BoostingRun
+from committee.learners.base.estimator import voter_template, weight_argument
 from committee.learners.base.parameters import SHARE, parameter, with_parameters
 from committee.learners.base.row_sampling import RowUnits
-from committee.learners.base.user_voter import voter_template, weight_argument
 from committee.learners.boosting.pool import Clones
 from committee.learners.gradient.leaf_values import LeafPenalty
-from committee.learners.gradient.line_search import LineSearch
-from committee.learners.gradient.rounds import Draws
+from committee.learners.gradient.rounds import Draws, LineSearch
 from committee.learners.gradient.target import LossBoosting, OffsetClassifier, OffsetRegressor, Target
 from committee.learners.trees.tree import TreeRegressor
 from committee.objectives.losses import Loss, LossChoice, classification_loss, regression_loss

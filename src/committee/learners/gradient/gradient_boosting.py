@@ -29,14 +29,12 @@ from committee.learners.base.parameters import (
     parameter,
     with_parameters,
 )
+from committee.learners.base.predictors import WarmStart
 from committee.learners.base.row_sampling import RowUnits
-from committee.learners.base.warm_start import WarmStart
 from committee.learners.gradient import constraints
-from committee.learners.gradient.gradient_fit import GradientFit
-from committee.learners.gradient.leaf_values import LeafPenalty
-from committee.learners.gradient.refit import LeafRefitting
+from committee.learners.gradient.gradient_fit import LEAST_SCREENED, GradientFit
+from committee.learners.gradient.leaf_values import LeafPenalty, LeafRefitting
 from committee.learners.gradient.rounds import GradientRun, binned_loss
-from committee.learners.gradient.screening import LEAST_SCREENED
 from committee.learners.gradient.target import (
     LossBoosting,
     OffsetClassifier,

@@ -1,4 +1,4 @@
-"""Fit of a gradient booster: data of its trials and rounds, and the settings that trials choose."""
+"""Fit of a gradient booster: columns and data of its trials and rounds, and the settings that trials choose."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee.data.bins import Binned
 from committee.data.column_parameters import check_draws, feature_weights
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64
 from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
+from committee.data.rows import Rows, TargetRows
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.gradient import constraints
 from committee.learners.gradient.leaf_values import LineFit
-from committee.learners.gradient.line_search import LineSearch
-from committee.learners.gradient.rounds import Draws, GradientRun, RowsInMemory, ScoredRows
-from committee.learners.gradient.screening import n_screened, screened_columns
+from committee.learners.gradient.rounds import Draws, GradientRun, LineSearch, RowsInMemory, ScoredRows
 from committee.learners.gradient.shards import RowsOnShards, ShardedCodes, check_on_shards
 from committee.learners.gradient.target import PartedRows, Target, refits, scores_after
 from committee.learners.gradient.trials import (
@@ -39,6 +39,8 @@ from committee.voters.linear_leaves import LinearLeaves
 
 EXTRA_TREES, EXACT_FROM = 2 / 3, 50_000
 """Share of the trees with random thresholds by "auto", and the rows from which it is 0; lines for numbers have 1."""
+LEAST_SCREENED = 1000
+"""Least number of columns that screening leaves; else half the number of rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,3 +259,33 @@ class GradientFit:
             **more,
             n_threads=self.n_threads,
         )
+
+
+# --- screening of columns ---------------------------------------------------------------------------------------------
+
+
+def n_screened(learner: Any, rows: Rows | TargetRows) -> int | None:
+    if learner.max_features_tree != "auto" or learner.feature_weights is not None:
+        return None
+    if learner.monotonic_constraints is not None:  # the best split may have a direction that trees may not
+        return None
+    most = max(LEAST_SCREENED, int(rows.count) // 2)
+    return most if most < rows.X.shape[1] and not rows.is_remote else None
+
+
+def screened_columns(
+    binned: Binned, gradient: F64, hessian: F64, w: F64 | None, most: int, least: int, l2: float, n_threads: int
+) -> NDArray[np.int32]:
+    """Return, ascending, the `most` columns whose best split of the rows gains most; of equals the first [1]_.
+
+    Gradients and hessians, ``(n,)`` or ``(D, n)``, include the weights `w`; rows of weight 0 are absent. A split leaves
+    `least` rows on both sides.
+
+    References
+    ----------
+    .. [1] J. Fan, J. Lv (2008). Sure independence screening for ultrahigh dimensional feature space. JRSS B 70(5).
+    """
+    rows = None if w is None else np.flatnonzero(w > 0.0).astype(np.int32)
+    codes, n_bins, categorical = binned.codes, binned.bins.n_bins, binned.bins.categorical
+    gain = _core.first_split_gains(codes, n_bins, categorical, gradient, hessian, rows, least, l2, n_threads)
+    return np.sort(np.argsort(-gain, kind="stable")[:most]).astype(np.int32)

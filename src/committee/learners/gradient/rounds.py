@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.bins import Binned, Bins
-from committee.data.number_types import F64, Mask
+from committee.data.number_types import F64, I32, Mask
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.fit_record import FitRecord, RecordedGradientGrower, leaf_of_rows
@@ -22,12 +23,10 @@ from committee.learners.base.row_sampling import RowUnits, upper_bound
 from committee.learners.gradient.leaf_values import (
     LeafPenalty,
     LineFit,
-    add_lines,
     leaf_terms,
     node_sums,
     refitted_tree,
 )
-from committee.learners.gradient.line_search import LineSearch
 from committee.learners.gradient.target import Target, add_tree, refits
 from committee.objectives.losses.base import has_kernel
 from committee.vote.committee import Committee, RegressionCommittee
@@ -36,8 +35,13 @@ from committee.voters.growing import forest_from_grown
 from committee.voters.linear_leaves import LeafLines, LinearLeaves
 from committee.voters.rounds import Rounds
 
-I32 = NDArray[np.int32]
 TreeVoters: TypeAlias = Forest | Rounds | LinearLeaves
+
+LARGEST_STEP = 64.0
+"""Largest step along Newton's direction: along a tree with pure leaves every longer one lowers the loss more."""
+LONGEST = 1.0  # largest multiple of Newton's step along an antigradient: longer ones would give probabilities 0 and 1
+FLAT = 1e-6  # share of the first slope at which the search ends, for losses without curvature of their own
+_MAX_TRIALS = 100
 
 
 @dataclass(frozen=True)
@@ -180,21 +184,18 @@ class RowsInMemory(ScoredRows):
 
     def best_constants(self, tree: _core.GradientTree, value: F64, bounds: F64, k: int) -> F64:
         used: Any = slice(None) if self.rows is None else self.rows
-        w = None if self.w is None else self.w[used]
-        target = replace(self.target, y=self.target.y[..., used], w=w)
+        target = self.target.of_rows(used, None if self.w is None else self.w[used])
         return target.best_constants(self.F[..., used], self.leaf[used], value, bounds, k)
 
     def move(
         self, tree: _core.GradientTree, value: F64, unit: F64, step: float, k: int, along: F64 | None
     ) -> LeafLines | None:
-        F = self.F if along is None else along
-        add_tree(F, self.leaf, value, step, k, self.n_threads)
-        if self.line_fit is None:
-            return None
-        assert self.X is not None
-        sums = self.line_fit.sums(self.X, tree, self.leaf, self.rows, *self._derivatives(k), self.n_threads)
-        lines = LeafLines(*sums.lines(self.line_fit.l2)).scaled(unit)
-        add_lines(F, lines, self.X, self.leaf, step, k, self.n_threads)
+        lines = None
+        if self.line_fit is not None:
+            assert self.X is not None
+            sums = self.line_fit.sums(self.X, tree, self.leaf, self.rows, *self._derivatives(k), self.n_threads)
+            lines = LeafLines(*sums.lines(self.line_fit.l2)).scaled(unit)
+        add_tree(self.F if along is None else along, self.leaf, value, lines, self.X, step, k, self.n_threads)
         return lines
 
     def scores(self, rows: NDArray[np.integer]) -> F64:
@@ -212,6 +213,113 @@ class RowsInMemory(ScoredRows):
 
     def keep(self, record: FitRecord) -> None:
         self.grower = RecordedGradientGrower(self.grower, self.binned, record)
+
+
+# --- line search ------------------------------------------------------------------------------------------------------
+
+
+def best_step(
+    slope: Callable[[float], tuple[float, float]],
+    tolerance: float = 1e-9,
+    start: float = 1.0,
+    largest: float = LARGEST_STEP,
+    flat: float = 0.0,
+    *,
+    curved: bool = True,
+) -> float:
+    """Return the a >= 0 at which a convex function is least; 0 if it does not fall at 0.
+
+    `slope` returns derivative and curvature at a, the true one if `curved`. The search takes Newton steps from `start`
+    within brackets, and ends at `largest`, or where the slope is at most `flat` times that at 0.
+
+    Equation: line-search (docs/theory.md).
+
+    Examples
+    --------
+    >>> from committee.learners.gradient.rounds import best_step
+    >>> best_step(lambda a: (2.0 * (a - 3.0), 2.0))
+    3.0
+    """
+    first = slope(0.0)[0]
+    if not first < 0.0:
+        return 0.0
+    low, high, step, before = 0.0, inf, start, inf
+    for _ in range(_MAX_TRIALS):
+        rise, curvature = slope(step)
+        if rise == 0.0 or (rise < 0.0 and (step >= largest or rise > flat * first)):
+            return step
+        if rise < 0.0:
+            low = step
+        else:
+            high = step  # a slope of NaN lies too far out
+        newton = step - rise / curvature if curvature > 0.0 else inf
+        usable = curved or abs(newton - step) > tolerance * step
+        if not (usable and low < newton < min(high, 4.0 * step) and abs(rise) <= 0.5 * before):
+            newton = 2.0 * step if high == inf else 0.5 * (low + high)
+        before = abs(rise)
+        newton = min(newton, largest)
+        if abs(newton - step) <= tolerance * step:
+            return newton
+        step = newton
+    return low
+
+
+class LineSearch:
+    """Steps that lower the objective: summed loss of the training rows plus penalties of all leaf weights."""
+
+    def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int, *, newton: bool = True) -> None:
+        self.F = F
+        self.target: Target = target
+        self.penalty: LeafPenalty = penalty
+        self.n_threads: int = n_threads
+        self.newton: bool = newton
+        self.spent = 0.0
+        self.total: float = target.total
+        self.objectives: list[float] = [target.mean_loss(F)]
+        """The objective over the total weight, before the first and after each round."""
+
+    def step(self, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
+        """Take the first step along `direction` that lowers the objective: `learning_rate` times the best, or the best.
+
+        Returns the step taken, 0 if neither does. `leaves` ``(L, k)`` are each tree's leaf values over `Target.scale`.
+        """
+        F = self.F
+        best = self._best(self._slope(direction, np.concatenate([np.empty(0), *(v.ravel() for v in leaves)])))
+        for step in (learning_rate * best, best):
+            spent = self.spent + sum(self.penalty.cost(step * v) for v in leaves)
+            objective = self.target.mean_loss(F + step * direction) + spent / self.total
+            if step and objective < self.objectives[-1]:
+                self.spent = spent
+                self.objectives.append(objective)
+                F += step * direction
+                return step
+        self.objectives.append(self.objectives[-1])
+        return 0.0
+
+    def _best(self, slope: Callable[[float], tuple[float, float]]) -> float:
+        curved = self.target.loss.hessian_is_true
+        if self.newton:
+            return best_step(slope, curved=curved)
+        rise, curvature = slope(0.0)
+        start = -rise / curvature if curvature > 0.0 else 1.0
+        if curved:
+            return best_step(slope, start=start, largest=LONGEST * start)
+        return best_step(slope, start=start, largest=inf, flat=FLAT, curved=False)
+
+    def _slope(self, direction: F64, leaves: F64) -> Callable[[float], tuple[float, float]]:
+        F, size, square = self.F, float(np.abs(leaves).sum()), float((leaves**2).sum())
+        along = self.target.in_units(direction)
+        g, h, squared = np.empty_like(F), np.empty_like(F), along**2
+
+        def slope(a: float) -> tuple[float, float]:  # of the objective without l0
+            self.target.write_gradients(F + a * direction, self.target.w, g, h, self.n_threads)
+            rise = float(np.vdot(g, along)) + self.penalty.l1 * size + self.penalty.l2 * a * square
+            return rise, float(np.vdot(h, squared)) + self.penalty.l2 * square
+
+        return slope
+
+
+# --- rounds -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,7 +468,7 @@ def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -
     def loss_after(t: int) -> float:
         step = run.steps[t - 1]
         for k, one in enumerate(run.grown[(t - 1) * run.n_trees : t * run.n_trees]):
-            add_tree(F, leaf_of_rows(binned, one.tree, None), one.value, step, k, n_threads)
+            add_tree(F, leaf_of_rows(binned, one.tree, None), one.value, None, None, step, k, n_threads)
         return target.mean_loss(F)
 
     return loss_after

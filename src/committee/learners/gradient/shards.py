@@ -16,17 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
-from committee.data.number_types import F64, Mask
+from committee.data.number_types import F64, I32, I64, Mask
 from committee.learners.base.fit_record import Codec, FitRecord, tree_from_arrays, tree_to_arrays
 from committee.learners.base.row_sampling import RowUnits
-from committee.learners.gradient.leaf_values import LeafPenalty, LineFit, add_lines, leaf_terms, refitted_tree
+from committee.learners.gradient.leaf_values import LeafPenalty, LineFit, leaf_terms, refitted_tree
 from committee.learners.gradient.rounds import Draws, ScoredRows
 from committee.learners.gradient.target import Target, add_tree, refits
 from committee.objectives.losses import Loss
 from committee.voters.linear_leaves import LeafLines
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 LASTING = frozenset({"make", "open", "restart", "catch_up"})  # calls that change a shard's scores for good
 OF_ROUND = frozenset({"begin", "begin_with"})  # calls by which a round begins
@@ -119,11 +116,7 @@ class Shard:
         self._add(run, value, lines, step, k)
 
     def _add(self, run: int, value: F64, lines: LeafLines | None, step: float, k: int) -> None:
-        F = self.runs[run].F
-        add_tree(F, self.leaf, value, step, k, self.n_threads)
-        if lines is not None:
-            assert self.X is not None
-            add_lines(F, lines, self.X, self.leaf, step, k, self.n_threads)
+        add_tree(self.runs[run].F, self.leaf, value, lines, self.X, step, k, self.n_threads)
 
     def largest_of_lines(self, run: int, tree: tuple[Any, ...], known: bool, line_fit: LineFit, k: int) -> F64:
         """Begin the lines of the tree grown last or, if `known`, of one from a record; return `LineSums.largest`."""

@@ -15,7 +15,7 @@ from sklearn.base import _fit_context
 from committee import _core
 from committee.data.columns import take_named
 from committee.data.matrices import is_out_of_core
-from committee.data.number_types import F64, Mask
+from committee.data.number_types import F64, I32, Mask
 from committee.data.offsets import Offsets, check_scores
 from committee.data.rows import Rows, TargetRows, rounded_scale
 from committee.data.target_statistics import NumberTarget, SeveralTargets, WeightedTarget
@@ -27,11 +27,10 @@ from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.base.shared_parameters import FIT_PARAMETERS, with_fit_parameters
-from committee.learners.gradient.leaf_values import add_lines
 from committee.objectives.losses import Loss, LossChoice, write_gradients
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity, Log, Ordered
-from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.linear_leaves import LeafLines, LinearLeaves
 from committee.voters.rounds import Rounds
 
 _MOST_LOG = 100.0  # largest difference of a log exposure from their median, as target statistics need finite numbers
@@ -77,14 +76,12 @@ class Target:
         check_scores(None if self.offset is None else self.offset.T, found)
         return found
 
-    def of_rows(self, rows: NDArray[np.integer], w: F64 | None) -> Self:
-        return replace(self._part(rows), w=w)
+    def of_rows(self, rows: slice | NDArray[np.integer], w: F64 | None) -> Self:
+        offset = None if self.offset is None else self.offset[..., rows]
+        return replace(self, y=self.y[..., rows], w=w, offset=offset)
 
     def part(self, rows: slice) -> Self:
-        return replace(self._part(rows), w=None if self.w is None else self.w[rows])
-
-    def _part(self, rows: slice | NDArray[np.integer]) -> Self:
-        return replace(self, y=self.y[..., rows], offset=None if self.offset is None else self.offset[..., rows])
+        return self.of_rows(rows, None if self.w is None else self.w[rows])
 
     def best_constant(self, n_scores: int) -> F64:
         """Return the best constant scores, or the best constants to add to the rows' offsets, ``(n_scores,)``."""
@@ -150,7 +147,7 @@ class Target:
             return np.ones(1)
         return self.scale if shared else self.scale[k : k + 1]
 
-    def best_constants(self, F: F64, leaf: NDArray[np.int32], value: F64, bounds: F64, k: int) -> F64:
+    def best_constants(self, F: F64, leaf: I32, value: F64, bounds: F64, k: int) -> F64:
         """Return leaf values of least loss within `bounds`, for losses with `leaf_constant`, by the rows at scores F.
 
         A leaf whose `value` ``(N, D)`` is 0, or that has no rows, keeps it; D = 1 for a tree of score k alone.
@@ -185,7 +182,7 @@ class PartedRows:
     def training_target(self, loss: Loss) -> Target:
         return self._target(loss, ~self.held)[1]
 
-    def held_target(self, loss: Loss) -> tuple[NDArray[np.int32], Target]:
+    def held_target(self, loss: Loss) -> tuple[I32, Target]:
         return self._target(loss, self.held)
 
     def weighted_target(self, loss: Loss) -> Target:
@@ -200,7 +197,7 @@ class PartedRows:
         taken = self.rows.take(rows)
         return taken if weights is None else replace(taken, weights=weights[rows])
 
-    def _target(self, loss: Loss, units: Mask) -> tuple[NDArray[np.int32], Target]:
+    def _target(self, loss: Loss, units: Mask) -> tuple[I32, Target]:
         rows, weights = self.units.rows_of(units)
         return rows, Target.of(loss, self.rows).of_rows(rows, None if weights is None else weights[rows])
 
@@ -220,13 +217,17 @@ def refits(loss: Loss) -> bool:
     return loss.leaf_constant(np.zeros(1), None) is not None
 
 
-def add_tree(F: F64, leaf: NDArray[np.int32], value: F64, step: float, first: int, n_threads: int) -> None:
-    """F <- F + step b(x) in place, of F ``(n,)`` or ``(D, n)``: `value` ``(N, k)`` moves k scores from `first` on."""
-    if F.ndim == 1:
-        _core.add_leaf_values(F, leaf, step * value[:, 0], n_threads)
-        return
-    for k in range(value.shape[1]):
-        _core.add_leaf_values(F[first + k], leaf, step * value[:, k], n_threads)
+def add_tree(
+    F: F64, leaf: I32, value: F64, lines: LeafLines | None, X: Any, step: float, first: int, n_threads: int
+) -> None:
+    """F <- F + step b(x) in place, of F ``(n,)`` or ``(D, n)``: `value` ``(N, k)`` moves k scores from `first` on.
+
+    X are the encoded rows, for lines in leaves.
+    """
+    for k, scores in enumerate(F[None] if F.ndim == 1 else F[first : first + value.shape[1]]):
+        _core.add_leaf_values(scores, leaf, step * value[:, k], n_threads)
+        if lines is not None:
+            _core.add_leaf_lines(scores, leaf, X, *lines.arrays, k, step, n_threads)
 
 
 def scores_after(voters: Any, weights: F64, F: F64, X: F64, n_threads: int) -> None:
@@ -237,10 +238,9 @@ def scores_after(voters: Any, weights: F64, F: F64, X: F64, n_threads: int) -> N
         assert forest.value is not None
         leaves = np.ascontiguousarray(forest.apply(X, n_threads).T)
         for k, (leaf, value) in enumerate(zip(leaves, np.split(forest.value, forest.offset[1:-1]), strict=True)):
-            add_tree(F, leaf, value, step, k, n_threads)
-            if isinstance(one, LinearLeaves):
-                nodes = np.arange(*forest.offset[k : k + 2])
-                add_lines(F, one.lines.take(nodes), X, leaf, step, k, n_threads)
+            nodes = np.arange(*forest.offset[k : k + 2])
+            lines = one.lines.take(nodes) if isinstance(one, LinearLeaves) else None
+            add_tree(F, leaf, value, lines, X, step, k, n_threads)
 
 
 # --- learners ---------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from committee.data.rows import Rows
 from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.estimator import voter_template
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import (
     COUNT,
@@ -31,7 +32,6 @@ from committee.learners.base.parameters import (
     parameter,
     with_parameters,
 )
-from committee.learners.base.user_voter import voter_template
 from committee.learners.nesting.growth import Growth
 from committee.learners.nesting.weak_learners import (
     SampledLearner,
