@@ -49,7 +49,7 @@ from committee import report
 from committee.data.examples import load_example
 from committee.data.readers.table_reader import read_table
 from committee.report.page import Section, render_page
-from committee.report.grid import Grid, rich_tables
+from committee.report.page import Grid, rich_tables
 X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
 trees = committee.SBPMTClassifier(n_estimators=2, random_state=0).fit(X, y)
 calls = {

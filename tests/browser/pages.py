@@ -16,9 +16,9 @@ from committee import (
 from committee.files.documents import Estimate
 from committee.report.comparison import compare
 from committee.report.comparison_page import render_report
+from committee.report.explanation import RowExplanation
 from committee.report.model_pages import evaluation_page, render_model, row_page
 from committee.report.provenance import provenance_of
-from committee.report.row_explanation import RowExplanation
 
 TUMOURS, KINDS = load_breast_cancer(return_X_y=True, as_frame=True)
 WINES, CULTIVARS = load_wine(return_X_y=True, as_frame=True)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from committee.cli.papers import app, papers_app
 from committee.papers import PAPERS
 from committee.papers.shared.options import DataOrOpenML, Jobs, Names, Out, Progress, Quick
-from committee.report.grid import Grid
+from committee.report.page import Grid
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 from committee import AdaBoostClassifier, GradientBoostingRegressor, LogitBoostClassifier, RandomForestClassifier, load
 from committee.data.readers.cells import COMMA
 from committee.report.column_effects import effects
-from committee.report.row_explanation import RowExplanation
+from committee.report.explanation import RowExplanation
 from committee.vote.explain.contributions import probability_contributions
 from tests.cli.calls import fail, fails, succeed
 

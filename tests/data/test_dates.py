@@ -34,7 +34,7 @@ from committee.data.dates import (
 from committee.data.table_schema import TableSchema
 from committee.report import TreeDisplay
 from committee.report.drawing.scale import TimeScale
-from committee.report.row_explanation import RowExplanation
+from committee.report.explanation import RowExplanation
 from committee.vote.explain.rules import Condition, leaf_rules
 from tests.cli.calls import succeed
 

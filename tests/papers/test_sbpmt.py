@@ -21,8 +21,7 @@ from committee.papers.sbpmt.table2 import FOREST, OURS
 from committee.papers.shared.cells import finished_cells
 from committee.papers.shared.pages import packed, save, unpacked
 from committee.papers.shared.tables import SOURCE_TABLES, check_known_at_openml, load_source_table, mease_wyner
-from committee.report.compared_rows import Labels, Table
-from committee.report.folds import stratified_folds
+from committee.report.folds import Labels, Table, stratified_folds
 from committee.report.statistics import poisson_binomial_test
 from tests.papers.rebuilding import broken_off_and_resumed, records, reverse_rows, run, write_folder
 

@@ -27,7 +27,7 @@ from committee.papers.shared.tables import (
     load_source_table,
     mease_wyner,
 )
-from committee.report.compared_rows import Labels, Table
+from committee.report.folds import Labels, Table
 from tests.papers.rebuilding import write_folder
 
 

@@ -28,11 +28,11 @@ from committee import (
 from committee.objectives.losses import Quantile
 from committee.report import ReliabilityDisplay
 from committee.report.evaluation import Confusion, evaluate, out_of_fold
-from committee.report.explained.pictures import confusion_picture, set_section
 from committee.report.figures import FEWEST, _auc_influence, interval_of_number, quantile_levels
 from committee.report.metrics import Reliability
 from committee.report.model_pages import evaluation_page
 from committee.report.page import Picture
+from committee.report.prediction_pictures import confusion_picture, set_section
 from committee.report.prediction_sets import CoveredRows
 
 FIGURES = {"rmse": metrics.root_mean_squared_error, "mae": metrics.mean_absolute_error, "r2": metrics.r2_score}

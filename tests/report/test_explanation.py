@@ -9,11 +9,10 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from committee import CommitteeClassifier, GradientBoostingRegressor, RandomForestClassifier
 from committee.report.column_effects import MOST_ROWS, TableRows, effects
-from committee.report.explained.column_pictures import MOST_BARS, importance_picture
-from committee.report.explained.tree_leaves import TreeLeaves
 from committee.report.explanation import Explanation
 from committee.report.inspection import Importances
 from committee.report.model_pages import evaluation_page
+from committee.report.model_pictures import MOST_BARS, TreeLeaves, importance_picture
 from tests.small_portfolio import use_small_members
 
 

@@ -176,14 +176,14 @@ def test_the_page_shows_what_is_known(some, kind):
 
 def test_the_page_of_frames_many_rows_and_sparse_rows(some, monkeypatch):
     model, X, y = some[CommitteeClassifier]
-    monkeypatch.setattr("committee.report.explained.column_pictures.MOST_EXPLAINED", 7)
-    monkeypatch.setattr("committee.report.explained.column_pictures.FEWEST_EXPLAINED", 3)
+    monkeypatch.setattr("committee.report.model_pictures.MOST_EXPLAINED", 7)
+    monkeypatch.setattr("committee.report.model_pictures.FEWEST_EXPLAINED", 3)
     assert "between classes, over 7 rows" in render_model(model, X, y)
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(5)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert "between classes, over 7 rows" in render_model(model, frame, y)
-    monkeypatch.setattr("committee.report.explained.column_pictures._WORK", 1.0)  # as if its trees were large
+    monkeypatch.setattr("committee.report.model_pictures._WORK", 1.0)  # as if its trees were large
     assert "between classes, over 3 rows" in render_model(model, X, y)
     X = np.where(np.abs(X) < 1.0, 0.0, X)
     assert render_model(model, csr_array(X), y) == render_model(model, X, y)

@@ -41,10 +41,9 @@ from committee.report.drawing.chart import WIDTH, Band, Box, Chart, Columns, Cur
 from committee.report.drawing.rows import Bar, Cell, CellMap, bars
 from committee.report.drawing.scale import Scale
 from committee.report.drawing.svg import svg_picture, text_line
-from committee.report.grid import Grid, rich_tables
 from committee.report.inspection import describe_margins, inspection
 from committee.report.metrics import METRICS, ranking_metrics
-from committee.report.page import Picture, Section, Terms, render_page
+from committee.report.page import Grid, Picture, Section, Terms, render_page, rich_tables
 
 X, Y = load_breast_cancer(return_X_y=True)
 VOID = {"meta", "img", "br", "link", "hr", "input", "wbr"}

@@ -13,9 +13,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from committee.report.evaluation import baseline_comment, evaluate
-from committee.report.explained.pictures import reliability_picture
-from committee.report.figures import weighted_quantile
-from committee.report.thresholds import OPTIMISTIC, ThresholdModel, Thresholds, cheapest_threshold
+from committee.report.figures import OPTIMISTIC, ThresholdModel, Thresholds, cheapest_threshold, weighted_quantile
+from committee.report.prediction_pictures import reliability_picture
 
 X, Y = load_breast_cancer(return_X_y=True)
 LABELS = np.array(["ill", "well"])[Y]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.cli.labelled_rows import LabelledRows
-    from committee.report.grid import Grid
+    from committee.report.page import Grid
     from committee.vote.margin_distribution import MarginDistribution
 
 OBJECTIVES = (
@@ -166,7 +166,7 @@ def _reweighted(learner: Any, given: LabelledRows, objective: str, settings: lis
 
 
 def _tables(before: MarginDistribution, after: MarginDistribution | None, learner: Any, found: Any) -> list[Grid]:
-    from committee.report.grid import Grid
+    from committee.report.page import Grid
 
     # ln|H| of the equilibrium margin: the voters and, as weights may be negative, their opposites
     vote = learner.committee_

@@ -61,7 +61,7 @@ class PredictOptions:
     def check(self, learner: Any, model: Path) -> None:
         kind, alpha = type(learner).__name__, self.alpha
         if self.threshold is not None:
-            from committee.report.thresholds import check_threshold
+            from committee.report.figures import check_threshold
 
             check_threshold(learner, self.threshold)
         if self.proba and not hasattr(learner, "predict_proba"):
@@ -109,7 +109,7 @@ def predict(
         names = tuple(dict.fromkeys(split_names(options.ids)))
         exposure = fitted_exposure(learner, options.exposure)
         if options.threshold is not None:
-            from committee.report.thresholds import ThresholdModel
+            from committee.report.figures import ThresholdModel
 
             learner = ThresholdModel(learner, options.threshold)
         predictions = Predictions(learner, options.proba, options.safe_cells, names, options.alpha)

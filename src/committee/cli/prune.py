@@ -17,7 +17,7 @@ from committee.data.text import pluralize
 
 if TYPE_CHECKING:
     from committee.cli.labelled_rows import LabelledRows
-    from committee.report.grid import Grid
+    from committee.report.page import Grid
 
 BLEND_SHARE = 0.33
 """Share of the nodes that a committee of ensembles keeps by default."""
@@ -222,7 +222,7 @@ def _pruned(model: Any, rows: LabelledRows | None, name: str, options: PruneOpti
 
 def _sizes(before: Any, after: Any, test_rows: LabelledRows | None, test: Path | None) -> Grid:
     from committee.report.evaluation import evaluate
-    from committee.report.grid import Grid
+    from committee.report.page import Grid
 
     old, new = before.committee_, after.committee_
     rows = [

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from committee.bounds.result import Bound
     from committee.learners.certificates.certificates import Certificate
-    from committee.report.grid import Grid
+    from committee.report.page import Grid
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class EvaluateOptions:
 
     @property
     def parsed_costs(self) -> tuple[float, float] | None:
-        from committee.report.thresholds import check_costs
+        from committee.report.figures import check_costs
 
         if self.costs is None:
             return None
@@ -98,8 +98,8 @@ def evaluate(
     with error_lines(debug, report, json):
         from committee.cli.labelled_rows import read_labelled_rows
         from committee.report.evaluation import evaluate as run
+        from committee.report.figures import check_threshold
         from committee.report.provenance import known_rows, known_rows_sentence
-        from committee.report.thresholds import check_threshold
 
         check_writable(report, json, read=[model, *data])
         costs, learner = options.parsed_costs, load_learner(model)
@@ -215,8 +215,8 @@ def explain(
     """
     with error_lines(debug, picture, report):
         from committee.cli.model_rows import read_features
+        from committee.report.explanation import RowExplanation, row_grid, row_sentences
         from committee.report.prediction_sets import model_inside, set_of_row
-        from committee.report.row_explanation import RowExplanation, row_grid, row_sentences
 
         check_ending(picture, "a picture", FIGURES)
         check_writable(picture, report, read=[model, data])
@@ -249,7 +249,7 @@ def explain(
 
 def _class(learner: Any, label: str | None) -> Any:
     from committee.data.text import suggest_names
-    from committee.report.row_explanation import explains_probabilities
+    from committee.report.explanation import explains_probabilities
 
     if label is None:
         return None
@@ -375,7 +375,7 @@ def certify(
 
 
 def _bounds_table(found: Certificate) -> Grid:
-    from committee.report.grid import Grid
+    from committee.report.page import Grid
 
     rows, test = [], found.test_error
     for row in sorted(found.rows(), key=lambda row: row["value"]):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from committee.report.comparison import Comparison
-    from committee.report.grid import Grid
+    from committee.report.page import Grid
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
@@ -183,7 +183,7 @@ def notes_on_warnings() -> Iterator[None]:
 
 
 def print_tables(grids: list[Grid]) -> None:
-    from committee.report.grid import rich_tables
+    from committee.report.page import rich_tables
 
     terminal = console()
     for i, grid in enumerate(grids):

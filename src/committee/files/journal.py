@@ -22,7 +22,7 @@ Cell: TypeAlias = dict[str, Any]  # JSON values of one cell of an experiment, su
 
 _BEGINNING = b'{"run": '  # beginning of every journal; a file with another one is not a journal
 
-OUTPUT_MODULES = ("committee.cli", "committee.report.displays", "committee.report.grid")
+OUTPUT_MODULES = ("committee.cli", "committee.report.displays", "committee.report.page")
 """Modules that print and draw results, and do not affect them."""
 
 

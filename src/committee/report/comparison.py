@@ -17,7 +17,6 @@ from scipy import stats
 
 from committee.data.labels import Task
 from committee.data.number_types import is_whole
-from committee.report.compared_rows import ComparedRows, Numbers, Table
 from committee.report.crossvalidation import (
     Cells,
     FoldResult,
@@ -25,7 +24,7 @@ from committee.report.crossvalidation import (
     checkpointed_fits,
     run_folds,
 )
-from committee.report.folds import Folds, Split
+from committee.report.folds import ComparedRows, Folds, Numbers, Split, Table
 from committee.report.metrics import Reliability, chosen_metrics, default_metrics, known_metric, metric_words
 from committee.report.models import BASELINE, ComparedModel, compared_models, weight_argument
 from committee.report.statistics import average_ranks, corrected_paired_t_test, holm

@@ -24,9 +24,8 @@ from committee.report.drawing.chart import RELIABILITY, Chart, Curve, Dots, Guid
 from committee.report.drawing.rows import DotRow, DotRows
 from committee.report.drawing.scale import Scale
 from committee.report.drawing.svg import side_by_side
-from committee.report.grid import Grid
 from committee.report.metrics import known_metric
-from committee.report.page import Picture, Section, Terms, render_page
+from committee.report.page import Grid, Picture, Section, Terms, render_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,9 @@ import numpy as np
 
 from committee.data.text import pluralize
 from committee.report.comparison import LEVEL, AgainstBest, Comparison, ModelResult
-from committee.report.grid import BLANK, Grid
 from committee.report.metrics import Metric, averaged, default_metrics, known_metric, metrics_of
 from committee.report.models import BASELINE
+from committee.report.page import BLANK, Grid
 
 MOST_DEVIATIONS = 3
 """Number of metrics above which the table of scores shows means without standard deviations."""

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from committee.data.parallel import completed_results, member_executor
 from committee.data.table_schema import TableSchema
-from committee.report.compared_rows import Numbers, Table
-from committee.report.folds import Split
+from committee.report.folds import Numbers, Split, Table
 from committee.report.metrics import FittedFold, Reliability, metrics_of
 from committee.report.models import ComparedModel, weight_argument
 

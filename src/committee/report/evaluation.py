@@ -16,20 +16,22 @@ from committee.data.columns import is_frame
 from committee.data.number_types import F64
 from committee.data.rows import checked_weights
 from committee.data.text import pluralize, shortened
-from committee.report.compared_rows import rows_of
 from committee.report.figures import (
     Measured,
+    ThresholdModel,
+    Thresholds,
     accuracy_interval,
+    check_costs,
+    check_threshold,
     interval_of_classes,
     number_figures,
     quantile_figures,
     quantile_levels,
 )
-from committee.report.folds import Folds, Split
-from committee.report.grid import BLANK, Grid
+from committee.report.folds import Folds, Split, rows_of
 from committee.report.metrics import MACRO_OF_MORE, METRICS, N_BINS, FittedFold, Reliability, metric_words
+from committee.report.page import BLANK, Grid
 from committee.report.prediction_sets import CoveredRows, model_inside
-from committee.report.thresholds import ThresholdModel, Thresholds, check_costs, check_threshold
 
 OVER_CLASSES = {
     "balanced_accuracy": "mean over the classes of the recall",

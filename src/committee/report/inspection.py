@@ -11,8 +11,8 @@ import numpy as np
 
 from committee.data.number_types import F64
 from committee.data.text import pluralize, quoted
-from committee.report.grid import Grid
 from committee.report.members import IN_MEMBERS_GRID, has_members, left_out_grid, members_grid
+from committee.report.page import Grid
 from committee.report.prediction_sets import model_inside, sets_grid
 from committee.report.provenance import training_terms
 from committee.vote.explain.contributions import node_means

@@ -19,8 +19,8 @@ from committee.learners.blend.losses import loss_label, reported_loss, row_losse
 from committee.learners.blend.weights import MIN_PROBABILITY
 from committee.objectives.losses import Loss, Squared
 from committee.report.drawing.scale import format_percent
-from committee.report.grid import BLANK, Grid
 from committee.report.metrics import Reliability
+from committee.report.page import BLANK, Grid
 from committee.vote.committee import Committee
 
 IN_MEMBERS_GRID = frozenset(

@@ -20,8 +20,21 @@ from committee.report.displays.small_ensembles import SmallEnsembleDisplay
 from committee.report.drawing.rows import Bar, bars, rest_bar
 from committee.report.drawing.scale import format_number, format_signed
 from committee.report.drawing.svg import AGAINST, FOR, REST, legend
-from committee.report.explained.column_pictures import contribution_picture, effect_pictures, importance_picture
-from committee.report.explained.pictures import (
+from committee.report.explanation import Explanation, RowExplanation, row_grid, row_sentences
+from committee.report.figures import CONFIDENCE, accuracy_interval, quantile_levels, quantile_sentences
+from committee.report.inspection import changed_parameters, has_model_trees, inspection
+from committee.report.members import MemberAnswers, has_members, rows_grids, score_name
+from committee.report.model_pictures import (
+    TreeLeaves,
+    contribution_picture,
+    effect_pictures,
+    importance_picture,
+    leaf_terms,
+    leaves_picture,
+    terms_picture,
+)
+from committee.report.page import Part, Picture, Section, Terms, render_page
+from committee.report.prediction_pictures import (
     confusion_picture,
     learning_curves,
     margin_picture,
@@ -34,14 +47,7 @@ from committee.report.explained.pictures import (
     set_section,
     wrong_rows,
 )
-from committee.report.explained.tree_leaves import TreeLeaves, leaf_terms, leaves_picture, terms_picture
-from committee.report.explanation import Explanation
-from committee.report.figures import CONFIDENCE, accuracy_interval, quantile_levels, quantile_sentences
-from committee.report.inspection import changed_parameters, has_model_trees, inspection
-from committee.report.members import MemberAnswers, has_members, rows_grids, score_name
-from committee.report.page import Part, Picture, Section, Terms, render_page
 from committee.report.provenance import known_rows_sentence, training_terms
-from committee.report.row_explanation import RowExplanation, row_grid, row_sentences
 from committee.voters.forest import Forest
 from committee.voters.linear_leaves import LinearLeaves
 from committee.voters.rounds import Rounds

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from committee import MODELS, MODELS_OF_NUMBERS
 from committee import model as new_model
 from committee.data.text import suggest_names
-from committee.report.grid import Grid
+from committee.report.page import Grid
 
 if TYPE_CHECKING:  # the help of the command line lists models, and needs no NumPy
     import numpy as np

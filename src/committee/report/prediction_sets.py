@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from committee.data.number_types import F64, Index, Mask
 from committee.learners.conformal.calibration_scores import row_counts
 from committee.report.figures import Measured, weighted_quantile
-from committee.report.grid import Grid
+from committee.report.page import Grid
 
 SCORES = {
     "lac": "one minus the probability of the label",

@@ -16,10 +16,9 @@ from committee import CommitteeClassifier, CommitteeRegressor, RandomForestClass
 from committee.data import matrices
 from committee.learners.blend.portfolio import candidates
 from committee.report.column_effects import stored_effects
-from committee.report.displays.mean_contributions import MeanContributionDisplay
-from committee.report.explanation import Explanation
+from committee.report.displays.contributions import MeanContributionDisplay
+from committee.report.explanation import Explanation, RowExplanation
 from committee.report.inspection import inspection
-from committee.report.row_explanation import RowExplanation
 from tests.cli.calls import succeed
 from tests.small_portfolio import BOTH, FAST, answers, use_members_of_sparse_rows
 from tests.subjects import assert_same_bits, numbers

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from committee.papers.shared.tables import Fold, NamedTable
-from committee.report.compared_rows import Labels, Table
+from committee.report.folds import Labels, Table
 from tests.papers.rebuilding import write_folder
 
 

@@ -33,7 +33,7 @@ from committee.report import (
     MemberVotesDisplay,
     RiskPathDisplay,
 )
-from committee.report.displays.mean_contributions import contribution_sizes
+from committee.report.displays.contributions import contribution_sizes
 from committee.report.inspection import inspection
 from committee.report.members import MemberAnswers
 from committee.report.model_pages import render_model

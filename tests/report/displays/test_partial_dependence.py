@@ -30,7 +30,7 @@ from committee import (
 )
 from committee.report import PartialDependenceDisplay
 from committee.report.displays.base import color, new_figure
-from committee.report.explained.column_pictures import effect_pictures
+from committee.report.model_pictures import effect_pictures
 from tests.report.displays.drawn import texts_inside, whole
 from tests.small_portfolio import use_small_members
 

@@ -19,10 +19,9 @@ from committee.papers.lectures.simulations import LecturePlan
 from committee.papers.shared.cells import Task
 from committee.papers.shared.pages import BLUE, ORANGE, SKY, grid_of, plain, save, write_csv, write_grid
 from committee.papers.shared.tables import SOURCE_TABLES, Folder, labels_of, load_source_table
-from committee.report.compared_rows import Table
 from committee.report.displays.base import INK, new_figure
-from committee.report.folds import Split, stratified_folds
-from committee.report.grid import BLANK, Grid
+from committee.report.folds import Split, Table, stratified_folds
+from committee.report.page import BLANK, Grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

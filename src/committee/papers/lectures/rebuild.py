@@ -14,7 +14,7 @@ from committee.papers.shared.options import (
     check_at_least_one,
     in_order,
 )
-from committee.report.grid import Grid
+from committee.report.page import Grid
 
 PARTS = ("margins", "boosting", "leaves", "forest")
 

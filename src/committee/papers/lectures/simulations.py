@@ -22,7 +22,7 @@ from committee.papers.shared.cells import Task, timed
 from committee.papers.shared.pages import BLUE, GREEN, GREY, ORANGE, grid_of, plain, save, standard_error, write_grid
 from committee.papers.shared.tables import NOISE, Folder, mease_wyner
 from committee.report.displays.base import INK, new_figure
-from committee.report.grid import Grid
+from committee.report.page import Grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

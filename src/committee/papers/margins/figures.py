@@ -30,7 +30,7 @@ from committee.papers.margins.results import ERROR, MEAN, VARIANCE, MarginResult
 from committee.papers.shared.pages import BLUE, GREEN, GREY, ORANGE, PINK, grid_of, plain, save
 from committee.papers.shared.tables import Fold, NamedTable
 from committee.report.displays.base import new_figure
-from committee.report.grid import Grid
+from committee.report.page import Grid
 from committee.vote.signed_votes import SignedVotes
 
 if TYPE_CHECKING:

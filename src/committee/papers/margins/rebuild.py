@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Small, check_at_least_one, in_order
-from committee.report.grid import Grid
+from committee.report.page import Grid
 
 MOST_DEPTH = 30  # more levels than any of the tables can fill
 

@@ -50,7 +50,7 @@ from committee.papers.margins.results import (
 )
 from committee.papers.shared.cells import Key
 from committee.papers.shared.pages import compared, grid_of, number, signs_text, write_csv, write_page
-from committee.report.grid import BLANK, Grid
+from committee.report.page import BLANK, Grid
 
 _CHANGES = {MEAN: "mean gain", LEAST: "least gain", VARIANCE: "variance decrease", RANGE: "range decrease"}
 _RAISED = (MEAN, MEDIAN, MINIMUM, EQUILIBRIUM, LEAST)

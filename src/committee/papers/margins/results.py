@@ -14,7 +14,7 @@ from committee.papers.margins.cells import DEEP_FOREST, FOREST, Ensembles
 from committee.papers.shared.cells import Key
 from committee.papers.shared.pages import LEVEL
 from committee.papers.shared.tables import Folder, NamedTable, check_rows, document_numbers, labels_of, read_from_folder
-from committee.report.compared_rows import Labels, Table
+from committee.report.folds import Labels, Table
 from committee.report.statistics import corrected_paired_t_test
 
 HELPS, HURTS, NEITHER = "+", "-", "="  # outcomes of a paired test of new weights

@@ -39,7 +39,7 @@ from committee.papers.shared.pages import (
     write_csv,
 )
 from committee.report.displays.base import INK, new_figure
-from committee.report.grid import Grid
+from committee.report.page import Grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -35,7 +35,7 @@ from committee.papers.matryoshka.results import (
     wrong,
 )
 from committee.papers.shared.pages import PairedComparison, grid_of, number, percent, signs_text, write_csv, write_page
-from committee.report.grid import BLANK, Grid
+from committee.report.page import BLANK, Grid
 
 PAIRS = tuple(combinations(METHODS, 2))
 PROMISED = ((BINARY, TREE), (ADABOOST, BINARY), (ADABOOST, TREE), (GREEDY, TREE), (GREEDY, BINARY), (ADABOOST, GREEDY))

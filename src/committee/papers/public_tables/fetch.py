@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from committee.papers.shared.options import Names, Progress, in_order
-from committee.report.grid import Grid
+from committee.report.page import Grid
 
 if TYPE_CHECKING:
     from committee.papers.public_tables.public_table import Opener, PublicTable

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Quick, Small, check_at_least_one, in_order
-from committee.report.grid import Grid
+from committee.report.page import Grid
 
 SMALL_TABLE = "wine"  # bundled, run with `small`
 QUICK_TABLES = ("zoo", "wine", "glass")  # run with `quick` where no table is named: the smallest ones

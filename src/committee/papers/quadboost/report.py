@@ -46,7 +46,7 @@ from committee.papers.shared.pages import (
     write_page,
 )
 from committee.report.displays.base import INK, new_figure
-from committee.report.grid import BLANK, Grid
+from committee.report.page import BLANK, Grid
 from committee.report.statistics import About, average_ranks
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from committee.papers.shared.options import (
     check_at_least_one,
     in_order,
 )
-from committee.report.grid import Grid
+from committee.report.page import Grid
 
 if TYPE_CHECKING:
     from committee.files.journal import Cell

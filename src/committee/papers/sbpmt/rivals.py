@@ -45,11 +45,10 @@ from committee.papers.shared.pages import (
     unpacked,
 )
 from committee.papers.shared.tables import Folder
-from committee.report.compared_rows import Table
 from committee.report.displays.base import INK, new_figure
-from committee.report.folds import Split
-from committee.report.grid import BLANK, Grid
+from committee.report.folds import Split, Table
 from committee.report.models import on_one_hot, xgboost_categories
+from committee.report.page import BLANK, Grid
 from committee.report.statistics import corrected_paired_t_test, holm
 
 if TYPE_CHECKING:

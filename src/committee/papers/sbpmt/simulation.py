@@ -19,7 +19,7 @@ from committee.papers.shared.cells import Task
 from committee.papers.shared.pages import BLUE, GREY, grid_of, plain, standard_error
 from committee.papers.shared.tables import NOISE, mease_wyner
 from committee.report.displays.base import new_figure
-from committee.report.grid import Grid
+from committee.report.page import Grid
 from committee.voters.committees import BoostedCommittees
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from committee.papers.shared.tables import (
     labels_of,
     load_source_table,
 )
-from committee.report.compared_rows import Table
-from committee.report.folds import Split, stratified_folds
-from committee.report.grid import BLANK, Grid
+from committee.report.folds import Split, Table, stratified_folds
+from committee.report.page import BLANK, Grid
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {

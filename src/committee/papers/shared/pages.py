@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from committee.data.number_types import F64
 from committee.files.writing import replacing, write_file
 from committee.report.displays.base import COLORS, GRID, PALE, open_axes
-from committee.report.grid import BLANK, Grid
+from committee.report.page import BLANK, Grid
 from committee.report.statistics import About, SignTest, poisson_binomial_test, sign_test
 
 if TYPE_CHECKING:

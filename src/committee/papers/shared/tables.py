@@ -19,8 +19,7 @@ from committee.data.number_types import F64, Mask
 from committee.data.table_schema import TableSchema
 from committee.data.text import quoted, suggest_names
 from committee.papers.shared.options import DATA_VARIABLE
-from committee.report.compared_rows import Labels, Table
-from committee.report.folds import Split
+from committee.report.folds import Labels, Split, Table
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,21 +1,37 @@
-"""Displays of contributions of columns to one row, and of coefficients in the leaves of a model tree."""
+"""Displays of contributions of columns: to the prediction of one row, and their mean size over rows."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.data.number_types import F64
 from committee.data.text import shortened
-from committee.report.displays.base import AGAINST, FOR, GREY, INK, PALE, Display, check_most
-from committee.report.row_explanation import RowExplanation, largest_shares, place, start_in_words
+from committee.report.column_effects import sampled_rows
+from committee.report.displays.base import AGAINST, FOR, INK, PALE, Display, check_most, draw_bars
+from committee.report.drawing.rows import Bar, rest_bar
+from committee.report.explanation import (
+    RowExplanation,
+    check_explained,
+    contributions_of_rows,
+    largest_shares,
+    place,
+    start_in_words,
+)
+from committee.report.figures import quantile_levels
+from committee.vote.links.mean import Log, Ordered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+SPREAD = "10 % to 90 % quantile of the rows"
+
+MOVED = "probability moved between classes"
+
+_SPREAD_LEVELS = (0.1, 0.9)
 
 
 class ContributionDisplay(Display):
@@ -141,178 +157,180 @@ class ContributionDisplay(Display):
             self.ax_.text(value + 1.5 * gap, line, f"{value:.4g}", ha="left", va="center", fontsize=8)
 
 
-class CoefficientMapDisplay(Display):
-    """The linear models in the leaves of a tree: one row for each leaf, one column for each design column.
+class MeanContributionDisplay(Display):
+    r"""Global importance: mean size of each column's contributions over rows, the largest on top, and their spread.
+
+    A bar is the mean over the rows of the absolute contribution :math:`|\phi_{ij}|`; for contributions to K
+    probabilities half of its sum over the classes, the probability that the column moves between classes. A line is the
+    spread over rows, from the 10 % to the 90 % quantile of the sizes. It ends left of the bar's end if few rows have
+    most of the effect.
 
     Parameters
     ----------
-    coefficient : array-like (L, q)
-        Coefficients.
-    rules : sequence of str (L,)
-        Rules of the leaves.
-    columns : sequence of str (q,)
-        Names of the design columns.
-    deviation : array-like (q,), default=None
-        Standard deviation of each column. A cell is then the coefficient times it: what one standard deviation adds to
-        the score, comparable between columns. Without it a cell is in the user's units and has no colour.
+    sizes : array-like (n, p)
+        Sizes of the contributions, as of `contribution_sizes`.
+    labels : sequence of str (p,)
+        Names of the columns.
     subject : str, default="score"
-        Name of the score, for the title.
-    max_leaves, max_columns : int, default=20
-        Most leaves drawn, the first ones, and most columns drawn: those with the largest cells, or without `deviation`
-        with the largest sum over leaves of absolute coefficients relative to the column's largest. Unused columns are
-        left out.
+        Quantity that the contributions add up to, for the axis.
+    max_features : int, default=12
+        Columns with a bar; the others are summed in one.
+    sample_weight : array-like (n,), default=None
+        Weights of the rows.
+
+    Attributes
+    ----------
+    mean : float64 array (p,)
+        Mean sizes.
+    spread : float64 array (2, p)
+        The 10 % and 90 % quantiles of the sizes over rows.
 
     Examples
     --------
-    >>> from committee.report import CoefficientMapDisplay
-    >>> display = CoefficientMapDisplay([[1.0, 0.0], [-0.5, 2.0]], ["x <= 1", "x > 1"], ["x", "z"]).plot()
-    >>> [label.get_text() for label in display.ax_.get_xticklabels()]
-    ['x', 'z']
+    >>> from committee.report import MeanContributionDisplay
+    >>> display = MeanContributionDisplay([[0.1, 0.2], [0.1, 0.4]], ["age", "city"]).plot()
+    >>> [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    ['city', 'age']
     """
 
     def __init__(
         self,
-        coefficient: ArrayLike,
-        rules: Sequence[str],
-        columns: Sequence[str],
+        sizes: ArrayLike,
+        labels: Sequence[str],
         *,
-        deviation: ArrayLike | None = None,
         subject: str = "score",
-        max_leaves: int = 20,
-        max_columns: int = 20,
+        max_features: int = 12,
+        sample_weight: ArrayLike | None = None,
     ) -> None:
-        values = np.asarray(coefficient, dtype=np.float64)
-        if values.shape != (len(rules), len(columns)) or not values.size:
+        check_most("max_features", max_features)
+        self.sizes: F64 = np.asarray(sizes, dtype=np.float64)
+        self.labels: list[str] = list(labels)
+        if self.sizes.ndim != 2 or self.sizes.shape[1] != len(self.labels) or not self.sizes.size:
             raise ValueError(
-                f"coefficient has shape {values.shape}; {len(rules)} rules and {len(columns)} columns need"
-                f" ({len(rules)}, {len(columns)}), and one of each at least"
+                f"sizes has shape {self.sizes.shape}; {len(self.labels)} labels need (n, {len(self.labels)}), n > 0"
             )
-        check_most("max_leaves", max_leaves)
-        check_most("max_columns", max_columns)
-        self.standardised: bool = deviation is not None
-        if deviation is not None:
-            values = values * np.asarray(deviation, dtype=np.float64)
-        largest = np.abs(values).max(axis=0)
-        relative = np.divide(np.abs(values), largest, out=np.zeros_like(values), where=largest > 0)
-        # unused columns are left out; in the user's units only coefficients of one column can be compared
-        weight = largest if self.standardised else relative.sum(axis=0)
-        kept = np.sort(np.argsort(-weight, kind="stable")[:max_columns])
-        kept = kept[weight[kept] > 0] if weight.any() else kept[:1]
-        self.values = values[:max_leaves, kept]
-        self.rules: list[str] = list(rules[:max_leaves])
-        self.columns: list[str] = [columns[c] for c in kept]
-        self.subject = subject
-        self.n_leaves: int = len(rules)
-        self.n_columns: int = len(columns)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        self.mean: F64 = np.asarray(np.average(self.sizes, axis=0, weights=weights))
+        # the least size at or below which are 10 % and 90 % of the rows: weights are repeated rows
+        self.spread: F64 = np.quantile(self.sizes, _SPREAD_LEVELS, axis=0, weights=weights, method="inverted_cdf")
+        self.subject: str = subject
+        self.max_features: int = max_features
 
     @classmethod
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any = None,
+        X: Any,
         *,
-        tree: int = 0,
         label: Any = None,
-        max_leaves: int = 20,
-        max_columns: int = 20,
+        sample_weight: ArrayLike | None = None,
+        max_rows: int = 200,
+        max_features: int = 12,
         ax: Axes | None = None,
-    ) -> CoefficientMapDisplay:
-        """Draw the leaf models of one tree of a fitted classifier.
+    ) -> Self:
+        """Draw the mean contributions to the predictions of a fitted learner.
 
         Parameters
         ----------
-        estimator : ProbitModelTreeClassifier or SBPMTClassifier
-            Fitted.
-        X : frame or array (n, p), default=None
-            Rows whose standard deviations make the columns comparable; `None` keeps the user's units.
-        tree : int, default=0
-            Number of the tree, counted through all committees.
-        label : class label, default=None
-            Class of the score; two classes have one score, of the second. `None`: the first score that is not constant
-            in the first leaf with lines.
-        max_leaves, max_columns, ax
+        estimator : fitted learner
+            With ``contributions(X)``, such as boosters, forests and committees of ensembles.
+        X : frame or array (n, p)
+            Rows.
+        label : class label or int, default=None
+            Class, number of a target, or level of a quantile, whose contributions are drawn. `None`: all of them; of
+            scores and numbers their mean.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows in mean and spread; rows of weight 0 are left out.
+        max_rows : int, default=200
+            Most rows to average over, evenly spaced in X.
+        max_features, ax
             As for the class and `plot`.
-        """
-        from committee.vote.explain.rules import model_coefficients
 
-        label, frame, design = leaf_scores(estimator, tree, label)
-        deviation = None
-        if X is not None:
-            deviation = design.matrix(estimator.table_.encode(estimator.validate_rows(X))).std(axis=0)
-        rules = [f"leaf {leaf}: {rule} ({rows:,} rows)" for leaf, rule, rows in frame[["leaf", "rule", "rows"]].rows()]
-        display = cls(
-            model_coefficients(frame, design),
-            rules,
-            design.names(estimator.table_),
-            deviation=deviation,
-            subject=f"score for {label}",
-            max_leaves=max_leaves,
-            max_columns=max_columns,
+        Raises
+        ------
+        TypeError
+            If the estimator has no ``contributions(X)``, or its voters are of a kind without contributions.
+        ValueError
+            If its predictions are not sums over columns, such as those of a `CommitteeRegressor` whose loss has a log
+            link, or `label` is not one of its outputs.
+        """
+        found = cls.of(
+            estimator, X, label=label, sample_weight=sample_weight, max_rows=max_rows, max_features=max_features
         )
-        return display.plot(ax)
+        return found.plot(ax)
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        label: Any = None,
+        sample_weight: ArrayLike | None = None,
+        max_rows: int = 200,
+        max_features: int = 12,
+    ) -> Self:
+        """Make the display of a fitted learner, not yet drawn."""
+        check_most("max_rows", max_rows)
+        check_explained(estimator)
+        rows, weights = sampled_rows(X, sample_weight, max_rows)
+        shares, total = contributions_of_rows(estimator, rows)
+        if isinstance(estimator.committee_.link, Log):
+            total = "logarithm of the prediction"
+        elif isinstance(estimator.committee_.link, Ordered):
+            total = "prediction"
+        subject = total
+        if label is not None:
+            shares, subject = _of_label(estimator, shares, total, label)
+        elif shares.ndim == 3 and total == "probability":
+            subject = MOVED
+        elif shares.ndim == 3:
+            n = shares.shape[2]
+            numbers = "quantiles" if quantile_levels(estimator, n) else "targets"
+            subject = f"{total}, mean of {n} {'classes' if hasattr(estimator, 'classes_') else numbers}"
+        sizes = contribution_sizes(shares, of_probabilities=total == "probability")
+        names = estimator.table_.explained if estimator.table_ else [f"x{j}" for j in range(sizes.shape[1])]
+        return cls(sizes, names, subject=subject, max_features=max_features, sample_weight=weights)
+
+    def bars(self) -> list[Bar]:
+        """Describe the picture."""
+        order = np.argsort(-self.mean, kind="stable").tolist()
+        n_bars = min(self.max_features, max(1, np.count_nonzero(self.mean)))
+        rows = [
+            Bar(self.labels[j], float(self.mean[j]), f"{self.mean[j]:.3g}", span=(self.spread[0, j], self.spread[1, j]))
+            for j in order[:n_bars]
+        ]
+        others = order[n_bars:]
+        total = float(self.mean[others].sum())
+        return rows + rest_bar(len(others) if total else 0, total, f"{total:.3g}")
 
     def _draw(self, ax: Axes | None) -> None:
-        rules = [_wrapped(rule, 46, 4) for rule in self.rules]
-        n_rows, n_columns = self.values.shape
-        height = sum(0.14 + 0.16 * (1 + rule.count("\n")) for rule in rules)
-        longest = max(len(shortened(name)) for name in self.columns)
-        ax = self._axes(ax, 4.6 + 0.52 * max(n_columns, 4), 1.2 + max(height, 0.8) + 0.06 * longest)
-        # coefficients in different units cannot be compared, so these have no colour
-        colored = self.values if self.standardised else np.zeros_like(self.values)
-        # the largest twentieth share the darkest colours, so that a few steep leaves do not bleach all others
-        sizes = np.abs(colored[colored != 0.0])
-        limit = float(np.quantile(sizes, 0.95)) if sizes.size else 1.0
-        image = ax.imshow(colored, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
-        ax.set_xticks(range(n_columns), [shortened(name) for name in self.columns], fontsize=8)
-        ax.set_yticks(range(n_rows), rules, fontsize=8)
-        for tick in ax.get_xticklabels():
-            tick.set(rotation=45, ha="right", rotation_mode="anchor")
-        ax.tick_params(length=0)
-        ax.spines[:].set_visible(False)
-        for edge in range(1, n_rows):
-            ax.axhline(edge - 0.5, color="white", linewidth=1.5)
-        if n_columns <= 20 and n_rows <= 20:
-            self._write_values(np.abs(colored) > 0.6 * limit)
-        left_out = [
-            f"{shown} of {there} {what}"
-            for shown, there, what in ((n_rows, self.n_leaves, "leaves"), (n_columns, self.n_columns, "columns"))
-            if shown < there
-        ]
-        scale = "per standard deviation" if self.standardised else "per unit"
-        title = textwrap.fill(f"Contribution of columns to the {self.subject}, {scale}", 6 + 7 * max(n_columns, 4))
-        ax.set_title(title + (f"\n({', '.join(left_out)})" if left_out else ""), fontsize=9, loc="left")
-        if self.standardised:
-            bar = self.figure_.colorbar(image, ax=ax, fraction=0.04, pad=0.02, aspect=25, extend="both")
-            bar.ax.tick_params(labelsize=8)
-
-    def _write_values(self, is_dark: Any) -> None:
-        style: dict[str, Any] = {"va": "center", "fontsize": 7}
-        for (i, c), value in np.ndenumerate(self.values):
-            if value != 0.0:
-                text = f"{value:.0f}" if 100.0 <= abs(value) < 1e5 else f"{value:.2g}"
-                self.ax_.text(c, i, text, ha="center", color="white" if is_dark[i, c] else INK, **style)
-        for i in np.flatnonzero((self.values == 0.0).all(axis=1)).tolist():
-            self.ax_.text(-0.4, i, "constant", ha="left", color=GREY, **style)
+        rows = self.bars()
+        what = "mean " + (self.subject if self.subject == MOVED else f"absolute contribution to the {self.subject}")
+        draw_bars(rows, self._axes(ax, 7.2, 0.9 + 0.28 * len(rows)), f"{what}\nlines: {SPREAD}")
 
 
-def leaf_scores(estimator: Any, tree: int = 0, label: Any = None) -> tuple[Any, Any, Any]:
-    """Return a class, the leaf models of its score in a model tree, most rows first, and the design of the tree."""
-    from committee.vote.explain.rules import leaf_models, model_coefficients, model_trees
+def contribution_sizes(contributions: F64, *, of_probabilities: bool = False) -> F64:
+    """Return sizes (n, p) of contributions (n, p + 1) or (n, p + 1, K), which end with the start of the sum.
 
-    trees = model_trees(estimator)
-    tree, design = place("tree", tree, len(trees.forest)), trees.design
-    frame = leaf_models(trees, estimator.classes_, estimator.table_, [tree])
-    scored = frame["class"].unique(maintain_order=True).to_list()
-    if label is None:
-        linear = (model_coefficients(frame, design) != 0.0).any(axis=1)
-        label = frame["class"].to_list()[int(linear.argmax())]
-    if label not in scored:
-        raise ValueError(f"label={label!r} has no score in tree {tree}; it has {', '.join(map(repr, scored))}")
-    return label, frame.filter(frame["class"] == label).sort("rows", descending=True, maintain_order=True), design
+    The mean over K outputs of the absolute values; of probabilities half of their sum, the probability that a column
+    moves between classes.
+    """
+    sizes = np.abs(contributions[:, :-1])
+    if sizes.ndim == 2:
+        return np.asarray(sizes)
+    return np.asarray(sizes.sum(axis=2) / 2.0 if of_probabilities else sizes.mean(axis=2))
 
 
-def _wrapped(text: str, width: int, most_lines: int) -> str:
-    lines = textwrap.wrap(text, width)
-    if len(lines) > most_lines:
-        lines = [*lines[: most_lines - 1], "… " + lines[-1]]
-    return "\n".join(lines)
+def _of_label(estimator: Any, shares: F64, total: str, label: Any) -> tuple[F64, str]:
+    n_outputs = shares.shape[2] if shares.ndim == 3 else 1
+    if hasattr(estimator, "classes_"):
+        labels, kind = estimator.classes_.tolist(), "class"
+    else:
+        labels, kind = list(quantile_levels(estimator, n_outputs)), "quantile"
+    if not labels:
+        k = place("label", label, n_outputs)
+        return shares[:, :, k] if shares.ndim == 3 else shares, f"{total} for target {k}"
+    if label not in labels:
+        raise ValueError(f"label={label!r} is not a {kind} of the model, which has {', '.join(map(repr, labels))}")
+    return shares[:, :, labels.index(label)] if shares.ndim == 3 else shares, f"{total} for {kind} {label}"

@@ -17,7 +17,7 @@ from committee.report.column_effects import encoded_rows
 from committee.report.displays.tree_text import node_shares, plain_split, plain_table, table_with_forms, votes_of
 from committee.report.drawing.scale import format_percent
 from committee.report.drawing.svg import Color, middle_cut
-from committee.report.row_explanation import place, values_in_words
+from committee.report.explanation import place, values_in_words
 from committee.vote.committee import Committee
 from committee.vote.links.mean import Average, Log
 from committee.vote.links.probability import Logistic, Share, Softmax

@@ -1,7 +1,8 @@
-"""Display of one tree, as a text and as a picture."""
+"""Displays of one tree: its nodes, as a text and as a picture, and the linear models in its leaves."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from committee.data.text import shortened
 from committee.report.displays.base import FOR, GREY, INK, PALE, Display, check_most, room, text_inches
 from committee.report.drawing.scale import format_percent
+from committee.report.explanation import place
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -282,3 +285,180 @@ class TreeDisplay(Display):
         if self.colors_tell:
             words.append(f"colour: {self.colors_tell}")
         return ";  ".join(words)
+
+
+class CoefficientMapDisplay(Display):
+    """The linear models in the leaves of a tree: one row for each leaf, one column for each design column.
+
+    Parameters
+    ----------
+    coefficient : array-like (L, q)
+        Coefficients.
+    rules : sequence of str (L,)
+        Rules of the leaves.
+    columns : sequence of str (q,)
+        Names of the design columns.
+    deviation : array-like (q,), default=None
+        Standard deviation of each column. A cell is then the coefficient times it: what one standard deviation adds to
+        the score, comparable between columns. Without it a cell is in the user's units and has no colour.
+    subject : str, default="score"
+        Name of the score, for the title.
+    max_leaves, max_columns : int, default=20
+        Most leaves drawn, the first ones, and most columns drawn: those with the largest cells, or without `deviation`
+        with the largest sum over leaves of absolute coefficients relative to the column's largest. Unused columns are
+        left out.
+
+    Examples
+    --------
+    >>> from committee.report import CoefficientMapDisplay
+    >>> display = CoefficientMapDisplay([[1.0, 0.0], [-0.5, 2.0]], ["x <= 1", "x > 1"], ["x", "z"]).plot()
+    >>> [label.get_text() for label in display.ax_.get_xticklabels()]
+    ['x', 'z']
+    """
+
+    def __init__(
+        self,
+        coefficient: ArrayLike,
+        rules: Sequence[str],
+        columns: Sequence[str],
+        *,
+        deviation: ArrayLike | None = None,
+        subject: str = "score",
+        max_leaves: int = 20,
+        max_columns: int = 20,
+    ) -> None:
+        values = np.asarray(coefficient, dtype=np.float64)
+        if values.shape != (len(rules), len(columns)) or not values.size:
+            raise ValueError(
+                f"coefficient has shape {values.shape}; {len(rules)} rules and {len(columns)} columns need"
+                f" ({len(rules)}, {len(columns)}), and one of each at least"
+            )
+        check_most("max_leaves", max_leaves)
+        check_most("max_columns", max_columns)
+        self.standardised: bool = deviation is not None
+        if deviation is not None:
+            values = values * np.asarray(deviation, dtype=np.float64)
+        largest = np.abs(values).max(axis=0)
+        relative = np.divide(np.abs(values), largest, out=np.zeros_like(values), where=largest > 0)
+        # unused columns are left out; in the user's units only coefficients of one column can be compared
+        weight = largest if self.standardised else relative.sum(axis=0)
+        kept = np.sort(np.argsort(-weight, kind="stable")[:max_columns])
+        kept = kept[weight[kept] > 0] if weight.any() else kept[:1]
+        self.values = values[:max_leaves, kept]
+        self.rules: list[str] = list(rules[:max_leaves])
+        self.columns: list[str] = [columns[c] for c in kept]
+        self.subject = subject
+        self.n_leaves: int = len(rules)
+        self.n_columns: int = len(columns)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        tree: int = 0,
+        label: Any = None,
+        max_leaves: int = 20,
+        max_columns: int = 20,
+        ax: Axes | None = None,
+    ) -> CoefficientMapDisplay:
+        """Draw the leaf models of one tree of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : ProbitModelTreeClassifier or SBPMTClassifier
+            Fitted.
+        X : frame or array (n, p), default=None
+            Rows whose standard deviations make the columns comparable; `None` keeps the user's units.
+        tree : int, default=0
+            Number of the tree, counted through all committees.
+        label : class label, default=None
+            Class of the score; two classes have one score, of the second. `None`: the first score that is not constant
+            in the first leaf with lines.
+        max_leaves, max_columns, ax
+            As for the class and `plot`.
+        """
+        from committee.vote.explain.rules import model_coefficients
+
+        label, frame, design = leaf_scores(estimator, tree, label)
+        deviation = None
+        if X is not None:
+            deviation = design.matrix(estimator.table_.encode(estimator.validate_rows(X))).std(axis=0)
+        rules = [f"leaf {leaf}: {rule} ({rows:,} rows)" for leaf, rule, rows in frame[["leaf", "rule", "rows"]].rows()]
+        display = cls(
+            model_coefficients(frame, design),
+            rules,
+            design.names(estimator.table_),
+            deviation=deviation,
+            subject=f"score for {label}",
+            max_leaves=max_leaves,
+            max_columns=max_columns,
+        )
+        return display.plot(ax)
+
+    def _draw(self, ax: Axes | None) -> None:
+        rules = [_wrapped(rule, 46, 4) for rule in self.rules]
+        n_rows, n_columns = self.values.shape
+        height = sum(0.14 + 0.16 * (1 + rule.count("\n")) for rule in rules)
+        longest = max(len(shortened(name)) for name in self.columns)
+        ax = self._axes(ax, 4.6 + 0.52 * max(n_columns, 4), 1.2 + max(height, 0.8) + 0.06 * longest)
+        # coefficients in different units cannot be compared, so these have no colour
+        colored = self.values if self.standardised else np.zeros_like(self.values)
+        # the largest twentieth share the darkest colours, so that a few steep leaves do not bleach all others
+        sizes = np.abs(colored[colored != 0.0])
+        limit = float(np.quantile(sizes, 0.95)) if sizes.size else 1.0
+        image = ax.imshow(colored, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
+        ax.set_xticks(range(n_columns), [shortened(name) for name in self.columns], fontsize=8)
+        ax.set_yticks(range(n_rows), rules, fontsize=8)
+        for tick in ax.get_xticklabels():
+            tick.set(rotation=45, ha="right", rotation_mode="anchor")
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        for edge in range(1, n_rows):
+            ax.axhline(edge - 0.5, color="white", linewidth=1.5)
+        if n_columns <= 20 and n_rows <= 20:
+            self._write_values(np.abs(colored) > 0.6 * limit)
+        left_out = [
+            f"{shown} of {there} {what}"
+            for shown, there, what in ((n_rows, self.n_leaves, "leaves"), (n_columns, self.n_columns, "columns"))
+            if shown < there
+        ]
+        scale = "per standard deviation" if self.standardised else "per unit"
+        title = textwrap.fill(f"Contribution of columns to the {self.subject}, {scale}", 6 + 7 * max(n_columns, 4))
+        ax.set_title(title + (f"\n({', '.join(left_out)})" if left_out else ""), fontsize=9, loc="left")
+        if self.standardised:
+            bar = self.figure_.colorbar(image, ax=ax, fraction=0.04, pad=0.02, aspect=25, extend="both")
+            bar.ax.tick_params(labelsize=8)
+
+    def _write_values(self, is_dark: Any) -> None:
+        style: dict[str, Any] = {"va": "center", "fontsize": 7}
+        for (i, c), value in np.ndenumerate(self.values):
+            if value != 0.0:
+                text = f"{value:.0f}" if 100.0 <= abs(value) < 1e5 else f"{value:.2g}"
+                self.ax_.text(c, i, text, ha="center", color="white" if is_dark[i, c] else INK, **style)
+        for i in np.flatnonzero((self.values == 0.0).all(axis=1)).tolist():
+            self.ax_.text(-0.4, i, "constant", ha="left", color=GREY, **style)
+
+
+def leaf_scores(estimator: Any, tree: int = 0, label: Any = None) -> tuple[Any, Any, Any]:
+    """Return a class, the leaf models of its score in a model tree, most rows first, and the design of the tree."""
+    from committee.vote.explain.rules import leaf_models, model_coefficients, model_trees
+
+    trees = model_trees(estimator)
+    tree, design = place("tree", tree, len(trees.forest)), trees.design
+    frame = leaf_models(trees, estimator.classes_, estimator.table_, [tree])
+    scored = frame["class"].unique(maintain_order=True).to_list()
+    if label is None:
+        linear = (model_coefficients(frame, design) != 0.0).any(axis=1)
+        label = frame["class"].to_list()[int(linear.argmax())]
+    if label not in scored:
+        raise ValueError(f"label={label!r} has no score in tree {tree}; it has {', '.join(map(repr, scored))}")
+    return label, frame.filter(frame["class"] == label).sort("rows", descending=True, maintain_order=True), design
+
+
+def _wrapped(text: str, width: int, most_lines: int) -> str:
+    lines = textwrap.wrap(text, width)
+    if len(lines) > most_lines:
+        lines = [*lines[: most_lines - 1], "… " + lines[-1]]
+    return "\n".join(lines)

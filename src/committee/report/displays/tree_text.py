@@ -15,7 +15,7 @@ from committee.data.table_schema import TableSchema
 from committee.data.text import shortened
 from committee.report.displays.base import AGAINST, FOR, GREY, color
 from committee.report.drawing.svg import middle_cut
-from committee.report.row_explanation import place
+from committee.report.explanation import place
 from committee.vote.committee import Committee
 from committee.vote.explain.rules import missing_condition, model_tree_means, split_condition
 from committee.vote.links.mean import Average, Ordered

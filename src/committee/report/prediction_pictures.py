@@ -20,19 +20,18 @@ from committee.report.drawing.rows import Bar, Cell, CellMap, DotRow, DotRows, b
 from committee.report.drawing.scale import Scale, format_number, format_signed
 from committee.report.drawing.svg import AGAINST, FOR, REST, legend, side_by_side
 from committee.report.evaluation import MOST_IN_MATRIX, Confusion
-from committee.report.explanation import Explanation, RankedClass
+from committee.report.explanation import Explanation, RankedClass, RowExplanation
 from committee.report.figures import CONFIDENCE, accuracy_interval
-from committee.report.grid import BLANK, Grid
 from committee.report.members import MemberAnswers, reliabilities
 from committee.report.metrics import Reliability
-from committee.report.page import Part, Picture, Section
+from committee.report.page import BLANK, Grid, Part, Picture, Section
 from committee.report.prediction_sets import CoveredRows
-from committee.report.row_explanation import RowExplanation
 from committee.vote.margin_distribution import MarginDistribution
 from committee.vote.weighted_votes import lead
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
 
 SHARE = Scale(0.0, 1.0, percent=True)
 
