@@ -25,7 +25,7 @@ from committee import CommitteeClassifier, RandomForestClassifier
 from committee.bounds import VoterLosses, held_out_errors
 from committee.data.readers.table_reader import read_table
 from committee.data.readers.tables import split_target
-from committee.learners.bagging.out_of_bag import draw_reserve
+from committee.learners.bagging.forest_trees import draw_reserve
 from committee.learners.trained_ensembles import certify
 
 TABLES = [

@@ -33,7 +33,7 @@ from benchmarks.tables import Table, collisions, hastie
 from committee import RandomForestClassifier, RandomForestRegressor, _core
 from committee.data.bins import Binned
 from committee.data.table_schema import TableSchema
-from committee.learners.bagging.forest_trees import RowDraw, rows_where
+from committee.learners.bagging.subsamples import RowDraw, rows_where
 
 JOBS = 1
 SCIKIT_LEARN, RANGER = "scikit-learn", "ranger (R)"

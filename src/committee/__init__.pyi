@@ -36,9 +36,9 @@ from committee.learners.gradient.functional_gradient_boosting import (
 )
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from committee.learners.gradient.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
-from committee.learners.nesting.boosting_tree import BoostingTreeClassifier as BoostingTreeClassifier
-from committee.learners.nesting.boosting_tree import ProbabilisticAdaBoostClassifier as ProbabilisticAdaBoostClassifier
-from committee.learners.nesting.matryoshka import MatryoshkaClassifier as MatryoshkaClassifier
+from committee.learners.nesting.nested_trees import BoostingTreeClassifier as BoostingTreeClassifier
+from committee.learners.nesting.nested_trees import MatryoshkaClassifier as MatryoshkaClassifier
+from committee.learners.nesting.nested_trees import ProbabilisticAdaBoostClassifier as ProbabilisticAdaBoostClassifier
 from committee.learners.pruning.lossless import lossless as lossless
 from committee.learners.pruning.pruning import prune as prune
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter as LeafReweighter

@@ -16,7 +16,7 @@ from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from sklearn.metrics import r2_score
 
-from committee.learners.bagging.out_of_bag import BATCH, MIN_WITH_VOTE, mean_and_error
+from committee.learners.bagging.forest_trees import BATCH, MIN_WITH_VOTE, mean_and_error
 from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from tests.subjects import assert_same_bits
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from committee import RandomForestClassifier, load
 from committee.data.table_schema import TableSchema
-from committee.learners.bagging.out_of_bag import draw_reserve
+from committee.learners.bagging.forest_trees import draw_reserve
 from tests.subjects import assert_same_bits
 
 seeds = st.integers(0, 2**32 - 1)

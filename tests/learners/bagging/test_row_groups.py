@@ -19,8 +19,7 @@ from committee import (
     load,
 )
 from committee.data.rows import Rows
-from committee.learners.bagging.forest_trees import RowDraw
-from committee.learners.bagging.subsamples import draw_groups
+from committee.learners.bagging.subsamples import RowDraw, draw_groups
 from committee.learners.base.row_sampling import copied_rows, group_folds
 from committee.learners.certificates.fitted_bounds import for_sbpmt
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask

@@ -20,7 +20,7 @@ from committee import (
     SubaggingClassifier,
     TreeVoter,
 )
-from committee.learners.bagging.forest_trees import RowDraw
+from committee.learners.bagging.subsamples import RowDraw
 from committee.learners.base.predictors import BaseClassifier
 from committee.learners.reweighting.leaf_cuts import LeafRows
 from committee.learners.trained_ensembles import for_sbpmt

@@ -20,8 +20,14 @@ from committee import (
     TreeRegressor,
     TreeVoter,
 )
-from committee.learners.conformal.calibration_scores import CalibrationScores, covered, row_hashes
-from committee.learners.conformal.conformal_learners import interval_scores, intervals, random_shares
+from committee.learners.conformal.calibration_scores import (
+    CalibrationScores,
+    covered,
+    interval_scores,
+    intervals,
+    random_shares,
+    row_hashes,
+)
 from committee.learners.conformal.out_of_sample import folds_of_rows
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
 from committee.vote.committee import Committee

@@ -12,8 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 from committee import AdaBoostClassifier, BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.bounds.nested_trees import nesting_rate
 from committee.data.rows import scaled_weights
-from committee.learners.nesting import matryoshka
-from committee.learners.nesting.matryoshka import Collector, GreedyNest
+from committee.learners.nesting import nested_trees
+from committee.learners.nesting.nested_trees import Collector, GreedyNest
 from committee.report import BoundDisplay
 from tests.examples import examples
 from tests.learners.nesting.nested_learners import table, weights_at_nodes
@@ -319,7 +319,7 @@ class Clock:
 def test_where_every_voter_takes_a_second_seconds_are_voters(monkeypatch):
     X, y, _ = noisy_numbers(150, 1)
     by_voters = MatryoshkaClassifier("greedy", max_voters=20, softness=0.25).fit(X, y)
-    monkeypatch.setattr(matryoshka, "time", Clock(1.0))
+    monkeypatch.setattr(nested_trees, "time", Clock(1.0))
     by_seconds = MatryoshkaClassifier("greedy", max_voters=20, softness=0.25, rate="seconds").fit(X, y)
     assert by_voters.dolls_ == by_seconds.dolls_
     assert_array_equal(by_voters.decision_function(X), by_seconds.decision_function(X))
@@ -329,7 +329,7 @@ def test_voters_that_grow_slower_put_collecting_off(monkeypatch):
     dolls = []
     X, y, _ = noisy_numbers(150, 1)
     for factor in (0.5, 1.0, 2.0):
-        monkeypatch.setattr(matryoshka, "time", Clock(factor))
+        monkeypatch.setattr(nested_trees, "time", Clock(factor))
         dolls.append(len(MatryoshkaClassifier("greedy", max_voters=12, softness=0.25, rate="seconds").fit(X, y).dolls_))
     # what the nested rate costs is the mean of the seconds so far, the simple one's the seconds of now
     assert dolls[0] <= dolls[1] <= dolls[2]

@@ -16,7 +16,7 @@ from committee import BoostingTreeClassifier, MatryoshkaClassifier, Probabilisti
 from committee.bounds import matryoshka
 from committee.bounds.nested_trees import nesting_rate, normaliser_of_edge, slope_in_nodes, tree_factor, two_matryoshka
 from committee.learners.nesting.growth import alphas
-from committee.learners.nesting.matryoshka import Collector, nested
+from committee.learners.nesting.nested_trees import Collector, nested
 from committee.voters.probabilistic_voters import estimate_probability
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import Edge, graph_of, grown, growth_of, leaf_shares, weights_and_signs

@@ -1,19 +1,27 @@
-"""Trees of a random forest, each grown on a draw of the rows, all of them on one binned table."""
+"""Trees of a random forest as they are grown, their out-of-bag error, and reserves of rows that no tree is grown on."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, InitVar, dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import KW_ONLY, InitVar, dataclass, replace
+from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee import _core
+from committee._core import GrownTree
 from committee.data.bins import Binned, Bins
-from committee.data.number_types import F64, Index
+from committee.data.matrices import Matrix, SparseMatrix
+from committee.data.number_types import F64, Mask
 from committee.data.rows import Rows, TargetRows
-from committee.learners.bagging.subsamples import draw_weights, subsample_size
+from committee.data.table_schema import TableSchema
+from committee.learners.bagging.subsamples import I32, RowDraw, draw_weights, rows_where
+from committee.learners.base.fit_record import Codec, voters_from_arrays, voters_to_arrays
+from committee.vote.committee import Committee
+from committee.vote.weighted_votes import elected
 from committee.voters.forest import Forest
 from committee.voters.growing import (
     DeepCriterion,
@@ -25,49 +33,7 @@ from committee.voters.growing import (
     tree_grower,
 )
 
-if TYPE_CHECKING:
-    from committee._core import GrownTree
-    from committee.learners.base.fit_record import Codec
-
-I32: TypeAlias = NDArray[np.int32]
 R = TypeVar("R", Rows, TargetRows)
-
-
-@dataclass(frozen=True)
-class RowDraw:
-    """Draw of a tree's rows: `size` of `n` rows, or of `n` groups of rows, with or without replacement.
-
-    `group` ``(rows,)`` is the number of each row's group, None if rows are drawn.
-    """
-
-    n: int
-    size: int
-    bootstrap: bool
-    group: Index | None = None
-
-    @classmethod
-    def of(cls, n: int, max_samples: float | int | None, bootstrap: bool, group: Index | None = None) -> RowDraw:
-        if group is not None:
-            n = int(group.max()) + 1
-        if max_samples is None:
-            return cls(n, n, bootstrap, group)
-        drawn = "rows" if group is None else "groups"
-        return cls(n, subsample_size(n, 1, max_samples, bootstrap, drawn), bootstrap, group)
-
-    @property
-    def leaves_out(self) -> bool:
-        return self.bootstrap or self.size < self.n
-
-    def times(self, seed: int) -> NDArray[np.int64]:
-        if not self.leaves_out:
-            return np.ones(self.n if self.group is None else len(self.group), dtype=np.int64)
-        random = np.random.RandomState(seed)
-        drawn = random.randint(self.n, size=self.size) if self.bootstrap else random.permutation(self.n)[: self.size]
-        times = np.bincount(drawn, minlength=self.n)
-        return times if self.group is None else times[self.group]
-
-    def left_out(self, seed: int) -> I32:
-        return rows_where(self.times(seed) == 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +55,6 @@ class DrawnTree:
 
 
 def drawn_tree_codec(n_rows: int, n_features: int, n_classes: int) -> Codec[DrawnTree]:
-    from committee.learners.base.fit_record import Codec, voters_from_arrays, voters_to_arrays
-
     def decode(*parts: NDArray[Any]) -> DrawnTree:
         *voters, left_out, leaves = parts
         forest = voters_from_arrays(Forest, voters, n_features, n_classes)
@@ -222,5 +186,246 @@ class TargetTrees(ForestTrees[TargetRows]):
         return tree, voter
 
 
-def rows_where(mask: NDArray[np.bool_]) -> I32:
-    return np.flatnonzero(mask).astype(np.int32)
+Rule: TypeAlias = Literal["one_standard_error", "minimum"]
+
+BATCH = 25
+"""Trees between two checks of early stopping."""
+MIN_WITH_VOTE = 0.99
+"""Least share of the rows with an out-of-bag vote at a number of trees that may be chosen."""
+
+
+# --- the curve of a forest --------------------------------------------------------------------------------------------
+
+
+class OobCurve(ABC):
+    """Out-of-bag votes of a growing forest, each of `width` numbers, and their error after each tree if `has_curve`."""
+
+    def __init__(self, weights: F64, width: int, has_curve: bool) -> None:
+        self.weights = weights
+        self.tally: F64 = np.zeros((len(weights), width))
+        self.n_votes = np.zeros(len(weights), dtype=np.int64)
+        self.loss: F64 = np.zeros(len(weights))
+        self.has_curve = has_curve
+        self.curve: list[float] = []
+
+    def add(self, tree: DrawnTree) -> None:
+        rows = tree.left_out
+        tree.add_to(self.tally)
+        self.n_votes[rows] += 1
+        if not self.has_curve:
+            return
+        self.loss[rows] = self._loss(rows, self.tally[rows] / self.n_votes[rows, None])
+        voted = float(self.weights[self.n_votes > 0].sum())
+        self.curve.append(float((self.weights * self.loss).sum()) / voted if voted > 0 else float("nan"))
+
+    @property
+    def has_vote(self) -> Mask:
+        return self.n_votes > 0
+
+    @property
+    def mean_vote(self) -> F64:
+        mean = np.full_like(self.tally, np.nan)
+        np.divide(self.tally, self.n_votes[:, None], out=mean, where=self.has_vote[:, None])
+        return mean
+
+    def afresh(self) -> Self:
+        again = copy(self)
+        OobCurve.__init__(again, self.weights, self.tally.shape[1], self.has_curve)
+        return again
+
+    @abstractmethod
+    def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64: ...
+
+
+class ClassOobCurve(OobCurve):
+    def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int, *, has_curve: bool) -> None:
+        super().__init__(weights, n_classes, has_curve)
+        self.labels = labels
+
+    def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64:
+        wrong: F64 = (elected(mean) != self.labels[rows]).astype(np.float64)
+        return wrong
+
+
+class TargetOobCurve(OobCurve):
+    def __init__(self, target: F64, weights: F64, scale: F64) -> None:
+        super().__init__(weights, len(scale), has_curve=True)
+        self.target = target.reshape(len(target), -1)
+        self.scale: F64 = scale
+
+    def _loss(self, rows: NDArray[np.int32], mean: F64) -> F64:
+        losses: F64 = (((self.target[rows] - mean) / self.scale) ** 2).sum(axis=1)
+        return losses
+
+
+def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:
+    """Weighted mean m of differences, and its standard error sqrt(sum w^2 (d - m)^2) / sum w; 0 without weight."""
+    total = float(weights.sum())
+    if total <= 0:
+        return 0.0, 0.0
+    mean = float((weights * d).sum()) / total
+    apart = weights * (d - mean)
+    exponent = int(np.frexp(np.abs(apart).max())[1])  # squares of large differences are more than float64 holds
+    return mean, float(np.ldexp(np.sqrt((np.ldexp(apart, -exponent) ** 2).sum()), exponent)) / total
+
+
+class GrowingForest:
+    """Trees as they are grown, their out-of-bag votes, early stopping by the curve, and the number of trees to keep.
+
+    The rules are those of ``n_estimators="oob"`` in `committee.RandomForestClassifier`. Without a rule all trees stay.
+
+    Equation: oob-curve (docs/theory.md).
+    """
+
+    def __init__(self, oob: OobCurve | None, rule: Rule | None) -> None:
+        self.rule = rule
+        self.oob: OobCurve | None = oob
+        self._leaves: list[NDArray[np.int32]] = []  # of each tree's out-of-bag rows, to count them again
+        self._before: tuple[F64, Mask] | None = None  # losses a batch ago, and the rows with a vote then
+        self._idle = 0
+        self._first = 0
+        self._lowest, self._at_lowest, self._loss_at_lowest = np.inf, 0, np.zeros(0)
+
+    def trees(self, grown: Iterable[DrawnTree]) -> Iterator[Forest]:
+        for tree in grown:
+            if self.oob is not None:
+                self.oob.add(tree)
+            flat = False
+            if self.oob is not None and self.rule is not None:
+                self._leaves.append(tree.leaves)
+                flat = self._is_flat(self.oob)
+            yield tree.forest
+            if flat:
+                return
+
+    def _is_flat(self, oob: OobCurve) -> bool:
+        if not self._first and oob.has_vote.mean() >= MIN_WITH_VOTE:
+            self._first = len(oob.curve)
+        if self._first and oob.curve[-1] < self._lowest:
+            self._lowest, self._at_lowest, self._loss_at_lowest = oob.curve[-1], len(oob.curve), oob.loss.copy()
+        if len(oob.curve) % BATCH:
+            return False
+        if self._before is not None:
+            loss, voted = self._before
+            gain, error = mean_and_error((loss - oob.loss)[voted], oob.weights[voted])
+            self._idle = self._idle + 1 if gain <= error else 0
+        self._before = oob.loss.copy(), oob.has_vote
+        return self._idle >= 2
+
+    def best(self, trees: list[Forest], left_out: Iterable[NDArray[np.int32]]) -> tuple[list[Forest], OobCurve | None]:
+        """Trees to keep, and their out-of-bag votes; `left_out` are the out-of-bag rows of each tree."""
+        if self.oob is None or self.rule is None or not self._first:
+            return trees, self.oob
+        if self.rule == "minimum" and self._at_lowest == len(self.oob.curve):
+            return trees, self.oob
+        again = self.oob.afresh()
+        for tree, rows, leaves in zip(trees, left_out, self._leaves, strict=False):
+            again.add(DrawnTree(tree, rows, leaves))
+            if len(again.curve) == self._at_lowest or (self.rule != "minimum" and self._is_as_good(again)):
+                break
+        return trees[: len(again.curve)], again
+
+    def _is_as_good(self, some: OobCurve) -> bool:
+        # as the lowest error, within one standard error
+        if len(some.curve) < self._first:
+            return False
+        voted = some.has_vote
+        worse, error = mean_and_error((some.loss - self._loss_at_lowest)[voted], some.weights[voted])
+        return worse <= error
+
+
+# --- the reserve ------------------------------------------------------------------------------------------------------
+
+
+def draw_reserve(n: int, share: float, random: np.random.RandomState) -> Mask:
+    size = int(share * n)
+    if not 0 < size < n:
+        raise ValueError(f"reserve={share} is {size} of {n} rows; raise it, or set 0 for no reserve.")
+    mask = np.zeros(n, dtype=bool)
+    mask[random.permutation(n)[:size]] = True  # not stratified by class, as the bound is for an independent test set
+    return mask
+
+
+def refuse_balanced_weights(class_weight: Any, reserve: float) -> None:
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        raise ValueError(
+            f"class_weight='balanced' counts the labels of all rows, and those of reserve={reserve} must have no part "
+            "in the fit; give the weights as a dict."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Reserve:
+    """Rows that no voter is trained on, encoded by the schema of the others."""
+
+    rows: Rows
+    numbers: NDArray[np.int64]
+    """``(m,)``: their numbers among the user's rows, ascending."""
+    others: Mask
+    """``(n,)``: the user's rows with weight that are not reserved."""
+
+    @classmethod
+    def draw(
+        cls,
+        rows: Rows,
+        share: float,
+        table: TableSchema,
+        classes: NDArray[Any],
+        counted: Mask,
+        random: np.random.RandomState,
+    ) -> tuple[Rows, Reserve, TableSchema]:
+        """Draw the reserve; return the other rows, the reserve, and the schema of the former.
+
+        Categories that only rows of the reserve have are unseen ones, as in new rows. `counted` is the mask of the
+        user's rows that have weight.
+        """
+        mask = draw_reserve(len(rows), share, random)
+        held = np.bincount(rows.labels[~mask], minlength=len(classes))
+        if not held.all():
+            raise ValueError(
+                f"reserve={share} takes all rows of class {classes.tolist()[held.argmin()]!r}, "
+                "which leaves none for training; lower reserve, or drop classes with so few rows."
+            )
+        numbers = np.flatnonzero(counted)[mask].astype(np.int64)
+        others = counted.copy()
+        others[numbers] = False
+        table, X = _narrowed(table, rows.cells, ~mask)
+        rows = replace(rows, X=X)
+        kept, table = rows.take(~mask).with_numbers(table)
+        return kept, cls(rows.take(mask).encode_levels_with(table), numbers, others), table
+
+    def attributes(self, committee: Committee, oob: OobCurve | None, votes: F64 | None) -> dict[str, Any]:
+        """Fitted attributes by the out-of-bag votes of the other rows and the forest's votes on the reserve.
+
+        Out-of-bag votes, if there are any, are in `oob`, and at their places among all of the user's rows in `votes`.
+        """
+        shares = committee.voters.tally(self.rows.cells) / committee.n_voters
+        votes = np.full((len(self.others), shares.shape[1]), np.nan) if votes is None else votes
+        votes[self.numbers] = shares
+        wrong = float(self.rows.weights @ (elected(shares) != self.rows.labels))
+        voted = 0.0 if oob is None else float(oob.weights[oob.has_vote].sum())
+        if oob is not None and voted > 0.0:
+            wrong += oob.curve[-1] * voted
+        return {
+            "oob_score_": 1.0 - wrong / (voted + float(self.rows.weights.sum())),
+            "oob_decision_function_": votes,
+            "reserved_rows_": self.numbers,
+        }
+
+
+def _narrowed(table: TableSchema, X: Matrix, some: Mask) -> tuple[TableSchema, Matrix]:
+    # schema with the categories of some rows alone, and all rows encoded by it
+    if isinstance(X, SparseMatrix):
+        return table, X  # which has no categories
+    categories: list[Any] = list(table.categories)
+    for j in np.flatnonzero(table.categorical):
+        seen = np.zeros(len(categories[j]), dtype=bool)
+        codes = X[:, j]
+        seen[codes[some & ~np.isnan(codes)].astype(np.intp)] = True
+        if seen.all():
+            continue
+        categories[j] = tuple(name for name, stays in zip(categories[j], seen, strict=True) if stays)
+        number = np.append(np.where(seen, np.cumsum(seen) - 1.0, np.nan), np.nan)
+        X = X.copy()
+        X[:, j] = number[np.where(np.isnan(codes), len(seen), codes).astype(np.intp)]
+    return replace(table, categories=tuple(categories)), X

@@ -18,18 +18,20 @@ from committee.data.number_types import Index
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.data.user_warnings import warn_user
-from committee.learners.bagging.forest_trees import ClassTrees, ForestTrees, RowDraw, TargetTrees, drawn_tree_codec
-from committee.learners.bagging.out_of_bag import (
+from committee.learners.bagging.forest_trees import (
     ClassOobCurve,
+    ClassTrees,
+    ForestTrees,
     GrowingForest,
     OobCurve,
     Reserve,
     Rule,
     TargetOobCurve,
+    TargetTrees,
+    drawn_tree_codec,
     refuse_balanced_weights,
 )
-from committee.learners.bagging.row_groups import GroupedRows
-from committee.learners.bagging.subsamples import scatter_rows, warn_without_vote
+from committee.learners.bagging.subsamples import GroupedRows, RowDraw, scatter_rows, warn_without_vote
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks

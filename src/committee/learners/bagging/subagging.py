@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from joblib import delayed
@@ -18,9 +18,9 @@ from committee.bounds.subsamples import unpack_draws
 from committee.data.number_types import Index
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, inner_weights
-from committee.learners.bagging.row_groups import GroupedRows
 from committee.learners.bagging.subsamples import (
     Counts,
+    GroupedRows,
     VoteVariance,
     draw_subsamples,
     draw_weights,
@@ -32,6 +32,7 @@ from committee.learners.bagging.subsamples import (
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.estimator import fit_weighted, seeded, voter_template, weight_argument
+from committee.learners.base.fit_record import Codec, voters_from_arrays, voters_to_arrays
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.trees.tree import TreeVoter
@@ -41,9 +42,6 @@ from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
 from committee.voters.growing import class_votes, forest_from_grown
 from committee.voters.protocol import Voters
-
-if TYPE_CHECKING:
-    from committee.learners.base.fit_record import Codec
 
 OOB_ATTRIBUTES = ("oob_score_", "oob_margins_", "oob_decision_function_")
 DRAW_ATTRIBUTES = ("draws_", "n_samples_fit_", "complete_", "temperature_", "n_groups_")
@@ -95,14 +93,11 @@ class SubsampledVote(GroupedRows, CalibratedClassifier):
     def _finished_by_draws(
         self, fitted: dict[str, Any], rows: Rows, draws: list[Counts], random: np.random.RandomState, tasks: FitTasks
     ) -> dict[str, Any]:
-        if not (self.oob_score or self._calibrates):
-            return fitted
-        tally, voting = oob_votes(fitted["committee_"], rows, draws)
+        if self.oob_score or self._calibrates:
+            tally, voting = oob_votes(fitted["committee_"], rows, draws)
         if self.oob_score:
             fitted |= oob_attributes(tally, voting, rows, tasks.sample_weight)
-        if not self._calibrates:
-            return fitted
-        return self._calibrated_out_of_bag(fitted, rows, tally, voting, random, tasks)
+        return self._calibrated_out_of_bag(fitted, rows, tally, voting, random, tasks) if self._calibrates else fitted
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
@@ -275,8 +270,6 @@ class SubaggingClassifier(SubsampledVote):
 
 
 def _tree_codec(n_features: int, n_classes: int) -> Codec[Forest]:
-    from committee.learners.base.fit_record import Codec, voters_from_arrays, voters_to_arrays
-
     return Codec(voters_to_arrays, lambda *parts: voters_from_arrays(Forest, parts, n_features, n_classes))
 
 

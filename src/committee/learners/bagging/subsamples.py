@@ -1,29 +1,136 @@
-"""Subsamples of rows, drawn or complete; the out-of-bag votes and the variance of a vote of subsamples."""
+"""Draws of rows, or of groups of rows, for the voters of a committee; out-of-bag votes and variance of the vote."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, inf, lgamma, log
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
 
 from committee.data.number_types import F64, Index, Mask
-from committee.data.rows import Rows, balanced_class_factors, nonzero_sample_weights
+from committee.data.parallel import n_threads
+from committee.data.rows import Rows, TargetRows, balanced_class_factors, nonzero_sample_weights
 from committee.data.user_warnings import warn_user
+from committee.files.journal import Checkpoint
+from committee.learners.base.estimator import CommitteeEstimator
+from committee.learners.base.fit_tasks import FitTasks
+from committee.learners.base.parameters import fitted, with_parameters
+from committee.learners.base.row_sampling import copied_rows, warn_of_copies
+from committee.learners.base.shared_parameters import with_fit_parameters
 from committee.vote.committee import Committee
 from committee.vote.weighted_votes import elected
+
+
+@with_parameters
+class GroupedRows(CommitteeEstimator):
+    """Base of learners that draw the rows of each voter, or groups of them."""
+
+    n_groups_: int = fitted(
+        """Number of groups that were drawn in place of rows: those of `groups`, or different rows if others are copies
+        of them; absent if rows were drawn.""",
+        "int",
+    )
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @with_fit_parameters(
+        "X",
+        "y",
+        "sample_weight",
+        "groups",
+        "checkpoint",
+        groups="""Groups of rows, such as places or patients, or the name of their column. Voters draw whole groups, of
+        which `max_samples` is a number or share, so that out-of-bag predictions and temperatures are those of new
+        groups. None: voters draw rows; if many are copies of others, as after resampling, equal rows are a group.""",
+        warns=", or many rows are copies of others",
+    )
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
+        *,
+        groups: ArrayLike | str | None = None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Train on rows. A fit that fails leaves the estimator unchanged."""
+        with self._one_fit(X, y, sample_weight, checkpoint, groups=groups) as (tasks, rows):
+            tasks.begin()
+            tasks.end(self._constant(rows) or self._train(rows, tasks))
+        return self
+
+    def _drawn_groups(self, rows: Rows | TargetRows, tasks: FitTasks) -> Index | None:
+        if (group := tasks.group_of(rows)) is not None:
+            return group
+        group = copied_rows(rows.with_codes, n_threads(self.n_jobs))
+        if group is not None:
+            warn_of_copies(group)
+        return group
+
+    def _from_file(self) -> None:
+        super()._from_file()
+        number = getattr(self, "n_groups_", 2)
+        if type(number) is not int or number < 2:
+            raise ValueError(f"n_groups_ is {number!r}; it must be a whole number above 1")
+
 
 MOST_DRAWS = 10_000
 """Most subsamples of complete subagging."""
 MOST_COUNTS = 10**7
 """Most subsamples times rows: each has a count of 8 bytes."""
 
+I32 = NDArray[np.int32]
 Counts = NDArray[np.int64]
 """How often each row is drawn, ``(n,)``."""
+
+
+def draw_counts(n: int, size: int, bootstrap: bool, random: np.random.RandomState) -> Counts:
+    drawn = random.randint(n, size=size) if bootstrap else random.permutation(n)[:size]
+    return np.bincount(drawn, minlength=n)
+
+
+def rows_where(mask: NDArray[np.bool_]) -> I32:
+    return np.flatnonzero(mask).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class RowDraw:
+    """Draw of a tree's rows: `size` of `n` rows, or of `n` groups of rows, with or without replacement.
+
+    `group` ``(rows,)`` is the number of each row's group, None if rows are drawn.
+    """
+
+    n: int
+    size: int
+    bootstrap: bool
+    group: Index | None = None
+
+    @classmethod
+    def of(cls, n: int, max_samples: float | int | None, bootstrap: bool, group: Index | None = None) -> RowDraw:
+        if group is not None:
+            n = int(group.max()) + 1
+        if max_samples is None:
+            return cls(n, n, bootstrap, group)
+        drawn = "rows" if group is None else "groups"
+        return cls(n, subsample_size(n, 1, max_samples, bootstrap, drawn), bootstrap, group)
+
+    @property
+    def leaves_out(self) -> bool:
+        return self.bootstrap or self.size < self.n
+
+    def times(self, seed: int) -> NDArray[np.int64]:
+        if not self.leaves_out:
+            return np.ones(self.n if self.group is None else len(self.group), dtype=np.int64)
+        times = draw_counts(self.n, self.size, self.bootstrap, np.random.RandomState(seed))
+        return times if self.group is None else times[self.group]
+
+    def left_out(self, seed: int) -> I32:
+        return rows_where(self.times(seed) == 0)
 
 
 def draw_subsamples(
@@ -48,9 +155,7 @@ def draw_subsample(
     labels: NDArray[np.uint16], n_classes: int, max_samples: float | int, bootstrap: bool, random: np.random.RandomState
 ) -> Counts:
     n = len(labels)
-    size = subsample_size(n, n_classes, max_samples, bootstrap)
-    drawn = random.randint(n, size=size) if bootstrap else random.permutation(n)[:size]
-    counts = np.bincount(drawn, minlength=n)
+    counts = draw_counts(n, subsample_size(n, n_classes, max_samples, bootstrap), bootstrap, random)
     held = np.bincount(labels, weights=counts, minlength=n_classes)
     for lost in np.flatnonzero(held == 0):
         # a row of the lost class replaces one of a class that has several: the size stays
@@ -77,9 +182,7 @@ def draw_groups(
     n = int(group.max()) + 1
     holds = np.zeros((n, n_classes), dtype=bool)
     holds[group, labels] = True
-    size = subsample_size(n, 1, max_samples, bootstrap, "groups")
-    drawn = random.randint(n, size=size) if bootstrap else random.permutation(n)[:size]
-    times = np.bincount(drawn, minlength=n)
+    times = draw_counts(n, subsample_size(n, 1, max_samples, bootstrap, "groups"), bootstrap, random)
     held = times @ holds
     for lost in range(n_classes):
         if held[lost]:

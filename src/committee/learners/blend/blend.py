@@ -24,7 +24,7 @@ from committee.data.text import is_unicode, parse_bytes, suggest_names
 from committee.data.typed_json import field
 from committee.data.user_warnings import warn_user
 from committee.files.documents import header_bytes
-from committee.learners.bagging.out_of_bag import Reserve
+from committee.learners.bagging.forest_trees import Reserve
 from committee.learners.bagging.subsamples import scatter_rows
 from committee.learners.base.estimator import R
 from committee.learners.base.fit_tasks import FitTasks

@@ -16,7 +16,7 @@ from committee.data.labels import refuse_identifier
 from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
-from committee.learners.bagging.out_of_bag import Reserve, refuse_balanced_weights
+from committee.learners.bagging.forest_trees import Reserve, refuse_balanced_weights
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor

@@ -1,4 +1,4 @@
-"""Calibration scores of rows, and the groups and classes of rows in which they are compared."""
+"""Calibration scores of labels and numbers, and the groups and classes of rows in which they are compared."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,12 @@ from committee.data.table_schema import TableSchema
 from committee.data.text import check_names
 from committee.data.user_warnings import warn_user
 
+ROUNDED = 4.0 * float(np.finfo(np.float64).eps)
+"""Rounding error of the end of an interval, relative to the larger of the predicted end and the distance to it."""
 ROUNDING = 1e-9
 """Relative error of a count that is taken for rounding: 0.9 of 10 rows are 9, whatever their float product is."""
 
+LabelScore: TypeAlias = Literal["lac", "aps"]
 Group = str | int | float | bool | None  # a group by its value; `None` for rows where it is missing
 
 
@@ -264,3 +267,89 @@ def row_counts(weights: F64) -> F64:
     if (weights == np.rint(weights)).all():
         return weights
     return np.asarray(weights / weights[weights > 0.0].mean())
+
+
+# --- scores of labels ------------------------------------------------------------------------------------------------
+
+
+def label_scores(p: F64, kind: LabelScore, own: F64 | None) -> F64:
+    """Return the scores ``(n, K)`` of all labels; `own` are random shares ``(n,)`` of the label's own probability.
+
+    "lac" is M. Sadinle et al. (2019), "aps" Y. Romano et al. (2020).
+
+    >>> label_scores(np.array([[0.5, 0.25, 0.25]]), "lac", None).tolist()
+    [[0.5, 0.75, 0.75]]
+    >>> label_scores(np.array([[0.25, 0.5, 0.25]]), "aps", None).tolist()
+    [[0.5, 0.0, 0.5]]
+    >>> label_scores(np.array([[0.25, 0.5, 0.25]]), "aps", np.array([0.5])).tolist()
+    [[0.625, 0.25, 0.625]]
+    """
+    if kind == "lac":
+        return np.asarray(1.0 - p)
+    order = np.argsort(-p, axis=1, kind="stable")
+    sorted_p = np.take_along_axis(p, order, axis=1)
+    before = np.zeros_like(p)
+    np.cumsum(sorted_p[:, :-1], axis=1, out=before[:, 1:])
+    # equally probable labels have the same score, whichever comes first
+    new = np.ones(p.shape, dtype=bool)
+    new[:, 1:] = sorted_p[:, 1:] < sorted_p[:, :-1]
+    first = np.maximum.accumulate(np.where(new, np.arange(p.shape[1]), 0), axis=1)
+    score = np.empty_like(p)
+    np.put_along_axis(score, order, np.take_along_axis(before, first, axis=1), axis=1)
+    return score if own is None else score + own[:, None] * p
+
+
+def random_shares(hashes: U64, seed: int) -> F64:
+    """Return uniform numbers in [0, 1) from a seed and the hashes of rows, ``(n,)``; equal for equal rows."""
+    mixed = hashes + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    return np.asarray((mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+# --- scores of numbers -----------------------------------------------------------------------------------------------
+
+
+def interval_scores(y: F64, low: F64, high: F64, unit: F64 | float) -> F64:
+    """Return the distances of numbers to the nearest end of an interval in units, negative inside (Y. Romano et al.).
+
+    >>> interval_scores(np.array([3.0, 0.5]), np.array([1.0, 0.0]), np.array([1.0, 2.0]), 2.0).tolist()
+    [1.0, -0.25]
+    """
+    return np.asarray(np.maximum(low - y, y - high) / unit)
+
+
+def intervals(low: F64, high: F64, unit: F64 | float, threshold: F64) -> F64:
+    """Return the intervals ``(n, 2)`` of numbers whose score is at most the threshold; the middle if there are none.
+
+    >>> intervals(np.array([1.0, 0.0]), np.array([1.0, 2.0]), 1.0, np.array([0.5, -3.0])).round(9).tolist()
+    [[0.5, 1.5], [1.0, 1.0]]
+    """
+    wide = threshold * unit
+    return uncrossed(np.column_stack([-outward(-low, wide), outward(high, wide)]), (low + high) / 2.0)
+
+
+def outward(end: F64, wide: F64) -> F64:
+    """Return `end + wide` plus a few units in the last place, so that a number at this distance stays inside."""
+    little = ROUNDED * np.maximum(np.abs(end), np.abs(wide))
+    return np.asarray(end + wide + little)
+
+
+def uncrossed(ends: F64, middle: F64 | None = None) -> F64:
+    crossed = ends[:, 0] > ends[:, 1]
+    middles = ends[crossed].mean(axis=1) if middle is None else middle[crossed]
+    ends[crossed] = middles[:, None]
+    return ends
+
+
+def order_statistic(values: F64, weights: F64, rank: float) -> F64:
+    # the smallest value of each row ``(m,)`` up to which there is this weight
+    if weights.sum() < rank:
+        return np.full(len(values), np.inf)
+    if (weights == 1.0).all():
+        k = int(np.ceil(rank)) - 1
+        return np.asarray(np.partition(values, k, axis=1)[:, k])
+    order = np.argsort(values, axis=1, kind="stable")
+    reached = np.cumsum(weights[order], axis=1) >= rank
+    return np.asarray(np.take_along_axis(values, order, axis=1)[np.arange(len(values)), reached.argmax(axis=1)])

@@ -29,7 +29,7 @@ from committee.data.rows import row_weights
 from committee.data.table_schema import TableSchema
 from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.estimator import seeded
+from committee.learners.base.estimator import CommitteeEstimator, seeded
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
 from committee.learners.base.row_sampling import fit_generator
 from committee.learners.base.stored_learner import MetaEstimatorMixin
@@ -44,7 +44,6 @@ from committee.learners.conformal.calibration_scores import (
     warn_of_few_scores,
     warn_of_new_groups,
 )
-from committee.learners.conformal.conformal_files import ConformalFiles
 from committee.learners.conformal.out_of_sample import (
     N_FOLDS,
     FoldModels,
@@ -66,18 +65,11 @@ from committee.vote.committee import Committee, RegressionCommittee
 
 
 @with_parameters
-class Conformal(MetaEstimatorMixin, ConformalFiles):
+class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     """Base of the conformal classifier and the conformal regressor."""
 
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        "alpha_",
-        "scores_",
-        "score_weights_",
-        "row_categories_",
-        "groups_",
-        "source_",
-        "seed_",
-        "fold_of_rows_",
+        *("alpha_", "scores_", "score_weights_", "row_categories_", "groups_", "source_", "seed_", "fold_of_rows_"),
         "unseen_",
     )
     voter_kinds: ClassVar[tuple[str, ...] | None] = None
@@ -220,17 +212,15 @@ class Conformal(MetaEstimatorMixin, ConformalFiles):
         target = self._targets(y)
         check_consistent_length(X, target)
         weights = self.fit_weights(target, sample_weight)
+        weights = None if weights is None else np.asarray(weights)
         given = None if sample_weight is None else row_weights(sample_weight, target, warn=False)
         group = group_of_rows(X, groups, self.group_by)
         offsets = None if offset is None else checked_offset(offset, len(target))
-        training = TrainingRows(X, target, None if weights is None else np.asarray(weights), offsets)
+        training = TrainingRows(X, target, weights, offsets)
         # a trained ensemble's out-of-bag rows are numbered among all rows, also those of weight 0
         scored = np.ones(len(target), dtype=bool) if self._trained is not None else training.counted
-        random = fit_generator(
-            self.random_state,
-            target if self._is_classifier else None,
-            np.ones(len(target)) if weights is None else np.asarray(weights),
-        )
+        counts = np.ones(len(target)) if weights is None else weights
+        random = fit_generator(self.random_state, target if self._is_classifier else None, counts)
         with self._as_before_if_it_fails():
             for name in [name for name in vars(self) if name.endswith("_")]:
                 del self.__dict__[name]

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Literal, TypeAlias
+from pkgutil import resolve_name
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import _num_samples
 
 from committee.data.labels import label_vector, target_vector
-from committee.data.number_types import F64, Index
-from committee.data.row_digests import U64
+from committee.data.number_types import F64, Index, check_array, check_range
+from committee.data.typed_json import field
+from committee.files.documents import Document, Tensors
+from committee.files.kinds import COMMITTEES, describe_model, learner_class
 from committee.learners.bagging.random_forest import RandomForestRegressor
 from committee.learners.base.estimator import seeded
 from committee.learners.base.parameters import fitted, parameter, with_parameters
+from committee.learners.base.stored_learner import (
+    StoredLearner,
+    describe_attributes,
+    describe_unfitted,
+    rebuild_unfitted,
+)
 from committee.learners.blend.committees import CommitteeClassifier, CommitteeRegressor
 from committee.learners.conformal.calibration_scores import (
     CalibrationScores,
+    LabelScore,
     covered,
     covering_rank,
+    interval_scores,
+    intervals,
+    label_scores,
+    order_statistic,
+    outward,
+    random_shares,
     row_hashes,
+    uncrossed,
 )
 from committee.learners.conformal.conformal import Conformal
 from committee.learners.conformal.out_of_sample import (
@@ -31,6 +51,7 @@ from committee.learners.conformal.out_of_sample import (
     N_FOLDS,
     LeaveOut,
     OutOfSample,
+    Source,
     TrainingRows,
     fit_on_folds,
     fit_out_of_bag,
@@ -40,11 +61,98 @@ from committee.learners.conformal.out_of_sample import (
 )
 from committee.learners.gradient.target import OffsetClassifier, OffsetRegressor
 
-LabelScore: TypeAlias = Literal["lac", "aps"]
+
+class StoredConformal(Conformal):
+    """Base of both learners that writes and reads their model files."""
+
+    def to_document(self, tensors: Tensors) -> Document:
+        if not hasattr(self, "known_"):
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet; call fit before it is saved.")
+        inside = self.committee_
+        if hasattr(self.estimator_, "to_document"):
+            inside = copy(self.estimator_)
+            if isinstance(inside, StoredLearner):
+                inside.table_ = self.table_  # with the number formats of files, which the command line adds
+        document = {
+            **describe_unfitted(self, left_out=self.trained_parameters),
+            "trained_before": self._trained is not None,
+            **self._named_columns(),
+            "model": describe_model(inside, tensors.member(0)),
+            "attributes": describe_attributes(self.stored_values(), tensors.part("attributes")),
+        }
+        if hasattr(self, "difficulty_"):
+            document["difficulty"] = describe_model(self.difficulty_, tensors.member(1))
+        if hasattr(self, "fold_models_"):
+            models = enumerate(self.fold_models_, start=2)
+            document["folds"] = [describe_model(model, tensors.member(number)) for number, model in models]
+        return document
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> Self:
+        model: Any = rebuild_unfitted(document, tensors.depth)
+        model._validate_params()
+        inside = _model_of(field(document, "model", dict), tensors.member(0))
+        frozen = field(document, "trained_before", bool)
+        if hasattr(inside, "fit"):
+            model.estimator = FrozenEstimator(inside) if frozen else clone(inside)
+        else:
+            model.estimator = inside  # a committee
+        model._take_model(inside)
+        model._read_named_columns(document)
+        if "difficulty" in document:
+            model.difficulty_ = _model_of(field(document, "difficulty", dict), tensors.member(1))
+        if "folds" in document:
+            models = field(document, "folds", list)
+            if not all(isinstance(one, dict) for one in models):
+                raise ValueError("folds are not all models")
+            model.fold_models_ = [_model_of(one, tensors.member(k)) for k, one in enumerate(models, start=2)]
+        model._read_attributes(document, tensors)
+        model._from_file()
+        rebuilt: Self = model
+        return rebuilt
+
+    def _from_file(self) -> None:
+        held = vars(self)
+
+        def check(name: str, kind: type, *shape: int) -> NDArray[Any]:
+            array: NDArray[Any] = field(held, name, np.ndarray)
+            check_array(name, array, kind, shape)
+            return array
+
+        n = len(field(held, "scores_", np.ndarray))
+        check("scores_", np.float64, n)
+        if field(held, "groups_", list, None) == []:
+            raise ValueError("groups_ is an empty list")
+        check_range("row_categories_", check("row_categories_", np.int64, n), 0, len(self.row_categories) - 1)
+        if "score_weights_" in held:
+            weights = check("score_weights_", np.float64, n)
+            if not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
+                raise ValueError("score_weights_ are not finite numbers of at least 0, some above 0")
+        if held.get("source_") not in get_args(Source):
+            raise ValueError(f"source_ is {held.get('source_')!r}; it must be one of {', '.join(get_args(Source))}")
+        if not 0.0 < field(held, "alpha_", float) < 1.0:
+            raise ValueError(f"alpha_ is {held['alpha_']!r}; it must be above 0 and below 1")
+        if "seed_" in held:
+            field(held, "seed_", int)
+        if "fold_of_rows_" in held or "fold_models_" in held:
+            models = field(held, "fold_models_", list)
+            check_range("fold_of_rows_", check("fold_of_rows_", np.int64, n), -1, len(models) - 1)
+        if "unseen_" in held:
+            check("unseen_", np.uint8, n, (self.committee_.n_voters + 7) // 8)
+        one_class = len(getattr(self, "classes_", (0, 1))) == 1  # no votes of it are kept out of bag
+        if self.method == "plus" and self.leave_out_ is None and not one_class:
+            raise ValueError("method is 'plus', and there are no models without some rows")
+        self._sort_scores()
+
+
+def _model_of(document: Document, tensors: Tensors) -> Any:
+    name = field(document, "class", str)
+    kind = resolve_name(COMMITTEES[name]) if name in COMMITTEES else learner_class(name, tensors.depth)
+    return kind.from_document(document, tensors)
 
 
 @with_parameters
-class ConformalClassifier(Conformal, OffsetClassifier):
+class ConformalClassifier(StoredConformal, OffsetClassifier):
     """Prediction sets around any classifier, which contain the true label of at least a share 1 - alpha of new rows.
 
     A label's score is its nonconformity with a row. The true labels of the rows of `fit` are scored by voters that have
@@ -187,55 +295,13 @@ class ConformalClassifier(Conformal, OffsetClassifier):
         return predictions_of(self.estimator_, X, offsets)
 
 
-# --- scores of labels ------------------------------------------------------------------------------------------------
-
-
-def label_scores(p: F64, kind: LabelScore, own: F64 | None) -> F64:
-    """Return the scores ``(n, K)`` of all labels; `own` are random shares ``(n,)`` of the label's own probability.
-
-    "lac" is M. Sadinle et al. (2019), "aps" Y. Romano et al. (2020).
-
-    >>> label_scores(np.array([[0.5, 0.25, 0.25]]), "lac", None).tolist()
-    [[0.5, 0.75, 0.75]]
-    >>> label_scores(np.array([[0.25, 0.5, 0.25]]), "aps", None).tolist()
-    [[0.5, 0.0, 0.5]]
-    >>> label_scores(np.array([[0.25, 0.5, 0.25]]), "aps", np.array([0.5])).tolist()
-    [[0.625, 0.25, 0.625]]
-    """
-    if kind == "lac":
-        return np.asarray(1.0 - p)
-    order = np.argsort(-p, axis=1, kind="stable")
-    sorted_p = np.take_along_axis(p, order, axis=1)
-    before = np.zeros_like(p)
-    np.cumsum(sorted_p[:, :-1], axis=1, out=before[:, 1:])
-    # equally probable labels have the same score, whichever comes first
-    new = np.ones(p.shape, dtype=bool)
-    new[:, 1:] = sorted_p[:, 1:] < sorted_p[:, :-1]
-    first = np.maximum.accumulate(np.where(new, np.arange(p.shape[1]), 0), axis=1)
-    score = np.empty_like(p)
-    np.put_along_axis(score, order, np.take_along_axis(before, first, axis=1), axis=1)
-    return score if own is None else score + own[:, None] * p
-
-
-def random_shares(hashes: U64, seed: int) -> F64:
-    """Return uniform numbers in [0, 1) from a seed and the hashes of rows, ``(n,)``; equal for equal rows."""
-    mixed = hashes + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    mixed ^= mixed >> np.uint64(31)
-    return np.asarray((mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53)
-
-
 NumberScore: TypeAlias = Literal["absolute", "normalised", "quantile"]
 
 LEAST_UNIT_SHARE = 0.1  # share of the mean error that is added to expected errors, so that no unit is near 0
 
-ROUNDED = 4.0 * float(np.finfo(np.float64).eps)
-"""Rounding error of the end of an interval, relative to the larger of the predicted end and the distance to it."""
-
 
 @with_parameters
-class ConformalRegressor(Conformal, OffsetRegressor):
+class ConformalRegressor(StoredConformal, OffsetRegressor):
     """Prediction intervals around any regressor, which contain the target of at least a share 1 - alpha of new rows.
 
     The errors of the rows of `fit` are those of voters that have not seen the row. An interval reaches as far from the
@@ -393,53 +459,6 @@ class ConformalRegressor(Conformal, OffsetRegressor):
             for c in np.unique(category[block][category[block] >= 0]):
                 here, alike = category[block] == c, (self.row_categories_ == c) & np.isfinite(self.scores_)
                 rank = float(covering_rank(alpha, weights[alike].sum(keepdims=True))[0])
-                found[block[here], 0] = -_order_statistic(-low[np.ix_(here, alike)], weights[alike], rank)
-                found[block[here], 1] = _order_statistic(high[np.ix_(here, alike)], weights[alike], rank)
-        return _uncrossed(found)
-
-
-# --- scores of numbers -----------------------------------------------------------------------------------------------
-
-
-def interval_scores(y: F64, low: F64, high: F64, unit: F64 | float) -> F64:
-    """Return the distances of numbers to the nearest end of an interval in units, negative inside (Y. Romano et al.).
-
-    >>> interval_scores(np.array([3.0, 0.5]), np.array([1.0, 0.0]), np.array([1.0, 2.0]), 2.0).tolist()
-    [1.0, -0.25]
-    """
-    return np.asarray(np.maximum(low - y, y - high) / unit)
-
-
-def intervals(low: F64, high: F64, unit: F64 | float, threshold: F64) -> F64:
-    """Return the intervals ``(n, 2)`` of numbers whose score is at most the threshold; the middle if there are none.
-
-    >>> intervals(np.array([1.0, 0.0]), np.array([1.0, 2.0]), 1.0, np.array([0.5, -3.0])).round(9).tolist()
-    [[0.5, 1.5], [1.0, 1.0]]
-    """
-    wide = threshold * unit
-    return _uncrossed(np.column_stack([-outward(-low, wide), outward(high, wide)]), (low + high) / 2.0)
-
-
-def outward(end: F64, wide: F64) -> F64:
-    """Return `end + wide` plus a few units in the last place, so that a number at this distance stays inside."""
-    little = ROUNDED * np.maximum(np.abs(end), np.abs(wide))
-    return np.asarray(end + wide + little)
-
-
-def _uncrossed(ends: F64, middle: F64 | None = None) -> F64:
-    crossed = ends[:, 0] > ends[:, 1]
-    middles = ends[crossed].mean(axis=1) if middle is None else middle[crossed]
-    ends[crossed] = middles[:, None]
-    return ends
-
-
-def _order_statistic(values: F64, weights: F64, rank: float) -> F64:
-    # the smallest value of each row ``(m,)`` up to which there is this weight
-    if weights.sum() < rank:
-        return np.full(len(values), np.inf)
-    if (weights == 1.0).all():
-        k = int(np.ceil(rank)) - 1
-        return np.asarray(np.partition(values, k, axis=1)[:, k])
-    order = np.argsort(values, axis=1, kind="stable")
-    reached = np.cumsum(weights[order], axis=1) >= rank
-    return np.asarray(np.take_along_axis(values, order, axis=1)[np.arange(len(values)), reached.argmax(axis=1)])
+                found[block[here], 0] = -order_statistic(-low[np.ix_(here, alike)], weights[alike], rank)
+                found[block[here], 1] = order_statistic(high[np.ix_(here, alike)], weights[alike], rank)
+        return uncrossed(found)

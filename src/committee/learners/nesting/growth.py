@@ -17,7 +17,7 @@ from committee.learners.nesting.weak_learners import (
     LEAST_Z,
     MOST_DRAWS,
     SampledLearner,
-    SampledVoter,
+    Sampling,
     Trained,
     WeakLearner,
 )
@@ -272,9 +272,7 @@ def look_ahead(growth: Growth) -> Iterator[None]:
         newest = following if kept is found else growth.sampled.drawn_once(leaf.weights)
 
 
-def _chosen(
-    growth: Growth, sampled: SampledLearner, leaf: Leaf, newest: SampledVoter
-) -> tuple[Branching, SampledVoter | None]:
+def _chosen(growth: Growth, sampled: SampledLearner, leaf: Leaf, newest: Sampling) -> tuple[Branching, Sampling | None]:
     found = growth.measured(leaf, newest.trained())
     while True:
         begun = time.perf_counter()
@@ -282,10 +280,10 @@ def _chosen(
         following = sampled.drawn_once(after.weights) if after.mass > 0.0 else None
         gained = 0.0 if following is None else _ln_z(growth.measured(after, following.trained()))
         by_voter = gained / _seconds(begun)
-        if newest.sampling.n_draws >= MOST_DRAWS:
+        if newest.n_draws >= MOST_DRAWS:
             return found, following
         begun = time.perf_counter()
-        newest.sampling.again()
+        newest.again()
         again = growth.measured(leaf, newest.trained())
         by_draw = (_ln_z(again) - _ln_z(found)) / _seconds(begun)
         if by_voter <= by_draw:

@@ -208,15 +208,6 @@ def bin_positions(X: F64, binned: Binned) -> F64:
 # --- probabilities estimated from drawn answers -----------------------------------------------------------------------
 
 
-@dataclass
-class SampledVoter:
-    voter: Any
-    sampling: Sampling
-
-    def trained(self) -> Trained:
-        return Trained(self.voter, self.sampling.q(), self.sampling.n_draws)
-
-
 class SampledLearner:
     """A weak learner whose voters' probabilities are estimated from their answers.
 
@@ -238,9 +229,9 @@ class SampledLearner:
         q, R = estimated_by_draws(self._answer(found), Z, self.stopping, self.estimate, seconds)
         return Trained(found.voter, q, R)
 
-    def drawn_once(self, weights: NDArray[Any]) -> SampledVoter | None:
+    def drawn_once(self, weights: NDArray[Any]) -> Sampling | None:
         found = self.learner.train(weights)
-        return None if found is None else SampledVoter(found.voter, Sampling(self._answer(found), self.estimate))
+        return None if found is None else Sampling(self._answer(found), self.estimate, found.voter)
 
     def _answer(self, found: Trained) -> Answer:
         rng = np.random.default_rng(int(self.random.randint(2**31 - 1)))
@@ -252,8 +243,10 @@ class SampledLearner:
 
 
 class Sampling:
-    def __init__(self, answer: Answer, estimate: Estimate) -> None:
-        self.estimate = estimate
+    """Answers of a voter that are drawn one after the other, and the estimate of q from them."""
+
+    def __init__(self, answer: Answer, estimate: Estimate, voter: Any = None) -> None:
+        self.estimate, self.voter = estimate, voter
         self.answer: Answer = answer
         self.count = answer().astype(np.int64)
         self.n_draws = 1
@@ -264,6 +257,9 @@ class Sampling:
 
     def q(self) -> F64:
         return estimate_probability(self.count, self.n_draws, self.estimate)
+
+    def trained(self) -> Trained:
+        return Trained(self.voter, self.q(), self.n_draws)
 
 
 def estimated_by_draws(

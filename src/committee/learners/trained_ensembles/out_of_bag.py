@@ -15,11 +15,10 @@ from sklearn.utils.validation import column_or_1d
 from committee.data.labels import encode_classes
 from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import inner_weights, row_weights
-from committee.learners.bagging.forest_trees import RowDraw
-from committee.learners.bagging.out_of_bag import draw_reserve
+from committee.learners.bagging.forest_trees import draw_reserve
 from committee.learners.bagging.random_forest import ForestEstimator, RandomForestClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
-from committee.learners.bagging.subsamples import draw_subsample
+from committee.learners.bagging.subsamples import RowDraw, draw_subsample
 from committee.learners.base.row_sampling import fit_generator
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.committees import CommitteeClassifier, mean_log_loss
