@@ -1,7 +1,7 @@
 from typing import Any
 
-from committee.data.derived.date_parts import DateEncoder as DateEncoder
-from committee.data.derived.text_terms import TextEncoder as TextEncoder
+from committee.data.derived_columns import DateEncoder as DateEncoder
+from committee.data.derived_columns import TextEncoder as TextEncoder
 from committee.data.out_of_core.scan import Pieces as Pieces
 from committee.data.out_of_core.scan import scan as scan
 from committee.data.readers.table_reader import TableReader as TableReader

@@ -24,9 +24,8 @@ from sklearn.pipeline import make_pipeline
 
 from committee import DateEncoder, TextEncoder, scan
 from committee.data.dates import SECONDS_PER_DAY
-from committee.data.derived.date_parts import PERIODS, date_part, part_columns, part_text, varying_parts
-from committee.data.derived.derived_table import DerivedTable, learn_table, read_schema
-from committee.data.derived.text_terms import TextTerms
+from committee.data.derived_columns import PERIODS, TextTerms, date_part, part_columns, part_text, varying_parts
+from committee.data.derived_table import DerivedTable, learn_table, read_schema
 from committee.data.table_schema import TableSchema
 from tests.examples import examples
 

@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from committee import scan
-from committee.data.bins import Bins
+from committee.data.bins import Bins, cell_sums, row_digests, unordered_digests
 from committee.data.matrices import SparseMatrix, is_sparse
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
 from committee.data.out_of_core.scan import draw_stratified_rows
-from committee.data.out_of_core.training_pass import Storage, scan_training_pieces
-from committee.data.row_digests import cell_sums, row_digests, unordered_digests
+from committee.data.out_of_core.training_pieces import OutOfCoreMatrix, Storage, scan_training_pieces
 from committee.data.table_schema import TableSchema
 from tests.pieced_cases import cut, sampled
 

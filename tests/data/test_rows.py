@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 from sklearn.utils.class_weight import compute_class_weight
 
 from committee import _core
-from committee.data import row_digests as module
+from committee.data import bins as module
+from committee.data.bins import MOST_DIGESTS, RowSketch, row_digests, unordered_digests
 from committee.data.matrices import SparseMatrix
-from committee.data.row_digests import MOST_DIGESTS, RowSketch, row_digests, unordered_digests
 from committee.data.rows import (
     MOST_COUNTED,
     ClassWeights,

@@ -41,9 +41,9 @@ from committee.data.readers.cells import (
     strip_cells,
     text_columns,
 )
+from committee.data.readers.features import LearnedColumns
 from committee.data.readers.file_format import NO_KNOWN_COLUMNS, FileFormat, KnownColumns, check_table_size, table_file
 from committee.data.readers.formats import SeparatedText
-from committee.data.readers.learned_columns import LearnedColumns
 from committee.data.readers.text_columns import (
     SEPARATOR,
     PlainNumbers,

@@ -16,7 +16,7 @@ from committee.cli.options import LabelledOptions
 from committee.cli.row_columns import RowColumns, take_exposure, take_row_columns
 from committee.cli.terminal import note, print_notes
 from committee.data.labels import all_integers
-from committee.data.readers.learned_columns import LearnedColumns
+from committee.data.readers.features import LearnedColumns
 from committee.data.readers.tables import drop_unlabelled, split_target
 from committee.data.text import pluralize, quoted
 

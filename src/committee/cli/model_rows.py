@@ -12,7 +12,7 @@ from committee.cli.options import TableOptions
 from committee.cli.row_columns import fitted_exposure, without_exposure
 from committee.cli.terminal import note, print_notes
 from committee.data.dates import restore_times
-from committee.data.readers.learned_columns import LearnedColumns, table_schema
+from committee.data.readers.features import LearnedColumns, table_schema
 from committee.data.text import quoted
 
 if TYPE_CHECKING:

@@ -98,7 +98,7 @@ def predict(
         import polars as pl
 
         from committee.cli.model_rows import read_for_model, select_features
-        from committee.data.readers.learned_columns import LearnedColumns
+        from committee.data.readers.features import LearnedColumns
         from committee.data.readers.tables import read_raw_cells
 
         output = None if options.output == STANDARD else options.output
@@ -143,7 +143,7 @@ def _predict_chunks(
     from committee.cli.progress import with_progress
     from committee.data.out_of_core.file_sources import RawCellReader
     from committee.data.readers.cells import missing_marks_note
-    from committee.data.readers.learned_columns import LearnedColumns
+    from committee.data.readers.features import LearnedColumns
     from committee.data.text import check_names
 
     learner, ids = predictions.learner, predictions.ids
@@ -232,7 +232,7 @@ class Predictions:
         import numpy as np
         import polars as pl
 
-        from committee.data.readers.learned_columns import table_schema
+        from committee.data.readers.features import table_schema
 
         table = table_schema(self.learner)
         if table is None or table.names is None:

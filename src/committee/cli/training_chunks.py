@@ -26,7 +26,7 @@ from committee.cli.training_table import TrainingTable, part_of
 from committee.data.labels import infer_task
 from committee.data.out_of_core.converted_files import CheckedFiles
 from committee.data.out_of_core.scan import Pieces, draw_stratified_rows, read_numbered_rows
-from committee.data.out_of_core.training_pass import TargetCollector
+from committee.data.out_of_core.training_pieces import TargetCollector
 from committee.data.readers.cell_forms import PLAIN, WHOLE
 from committee.data.readers.cells import blanks_note, missing_marks_note
 from committee.data.readers.features import learned_features, select_features

@@ -18,7 +18,7 @@ from committee.dask.sharded_table import ShardedTable, rows_of, scan_partitions
 from committee.data.bins import most_bins
 from committee.data.out_of_core.scan import FileStamps, Pieces
 from committee.data.out_of_core.sources import DaskSource
-from committee.data.out_of_core.training_pass import Storage
+from committee.data.out_of_core.training_pieces import Storage
 from committee.data.parallel import members_from_executor
 from committee.data.rows import nonzero_weights, row_weights
 from committee.files.writing import scratch_folder

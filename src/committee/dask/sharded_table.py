@@ -20,10 +20,9 @@ from committee.dask.members import refuse_other_version
 from committee.dask.shards import ShardHomes, ShardsOnWorkers, StoredShard, hold
 from committee.data.columns import is_frame, open_frame
 from committee.data.number_types import F64, Mask
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, digests_of_kinds
 from committee.data.out_of_core.sources import Piece
 from committee.data.out_of_core.table_summary import TableSummary
-from committee.data.out_of_core.training_pass import TrainingPieces
+from committee.data.out_of_core.training_pieces import OutOfCoreMatrix, TrainingPieces, digests_of_kinds
 from committee.data.table_schema import TableSchema
 from committee.learners.gradient.shards import ShardedCodes, Shards
 from committee.learners.gradient.target import Target

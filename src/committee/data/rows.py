@@ -1,25 +1,28 @@
-"""Training rows for the kernels: encoded matrix, class numbers or targets, row weights and class weights."""
+"""Training rows for the kernels: matrix, targets, row and class weights, offsets, and tables as the user gives them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, isfinite, log2
 from numbers import Real
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from committee.data.bins import Binned, most_bins
 from committee.data.categories import CategoryValues
+from committee.data.columns import is_frame
 from committee.data.design import Design
 from committee.data.labels import CodedText, Labels, encode_classes
-from committee.data.matrices import Matrix, SparseMatrix
+from committee.data.matrices import Matrix, SparseMatrix, as_sparse_matrix, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Mask
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix, replace_columns
+from committee.data.out_of_core.training_pieces import OutOfCoreMatrix, replace_columns
 from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import (
     ClassTarget,
@@ -28,7 +31,7 @@ from committee.data.target_statistics import (
     SeveralTargets,
     target_statistics,
 )
-from committee.data.user_warnings import warn_user
+from committee.data.text import pluralize, warn_user
 
 MAX_SQUARES = 1e306  # limit of the squared sum of weighted targets, and of the sum of their weighted squares
 
@@ -390,3 +393,88 @@ def _given_factors(choice: Mapping[Any, float], classes: NDArray[Any]) -> F64:
             )
         factors[number[label]] = float(factor)
     return factors
+
+
+def given_table(X: Any, left_out: Sequence[int] = ()) -> Any:
+    if is_sparse(X):
+        cells = as_sparse_matrix(X)
+        index = np.int32 if len(cells.value) < 2**31 else np.int64  # few estimators take 64-bit indices
+        return csr_array((cells.value, cells.column.astype(index), cells.start.astype(index)), shape=cells.shape)
+    if not is_frame(X):
+        return numeric_matrix(X, None)
+    if not left_out:
+        return X
+    return _safe_indexing(X, np.setdiff1d(np.arange(X.shape[1]), left_out), axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows:
+    table: Any
+    cells: Matrix
+
+    @classmethod
+    def of(cls, X: Any, cells: Matrix, left_out: Sequence[int] = ()) -> GivenRows:
+        return cls(given_table(X, left_out), cells)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __getitem__(self, index: NDArray[np.integer[Any]]) -> GivenRows:
+        return GivenRows(_safe_indexing(self.table, index), self.cells[index])
+
+
+def encoded_cells(rows: Matrix | GivenRows) -> Matrix:
+    return rows.cells if isinstance(rows, GivenRows) else rows
+
+
+R = TypeVar("R", bound=WeightedRows)
+
+
+@dataclass(frozen=True)
+class Offsets:
+    training: Any = None
+    validation: Any = None
+
+    def of_training(self, rows: R, weights: ArrayLike | None) -> R:
+        """Add the offsets to training rows; `weights` are those of all the user's rows, None if none was left out."""
+        if self.training is None:
+            return rows
+        kept = np.ones(len(rows), dtype=bool) if weights is None else nonzero_weights(np.asarray(weights))
+        return rows.changed(offset=checked_offset(self.training, len(kept))[kept])
+
+    def of_validation(self, rows: R) -> R:
+        if (self.training is None) != (self.validation is None):
+            missing = "offset_val" if self.validation is None else "offset"
+            raise ValueError(f"offset and offset_val go together, and {missing} is missing; give it, zeros if need be.")
+        if self.validation is None:
+            return rows
+        return rows.changed(offset=checked_offset(self.validation, len(rows), "offset_val"))
+
+
+def checked_offset(offset: Any, n_rows: int, name: str = "offset") -> F64:
+    try:
+        numbers = np.asarray(offset, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is {offset!r:.60}; give numbers of shape (n,), or (n, D) for D scores.") from error
+    if numbers.ndim not in (1, 2) or len(numbers) != n_rows:
+        raise ValueError(
+            f"{name} has shape {numbers.shape}, and X has {n_rows} rows; give shape ({n_rows},), or ({n_rows}, D) "
+            "for D scores."
+        )
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers.reshape(n_rows, -1)).all(axis=1)))
+        raise ValueError(
+            f"{name}[{row}] is {numbers[row]}; offsets must be finite. Leave such rows out; if it is the logarithm of "
+            "an exposure of 0, correct the exposure."
+        )
+    return numbers[:, 0] if numbers.ndim == 2 and numbers.shape[1] == 1 else numbers
+
+
+def check_scores(offset: F64 | None, n_scores: int) -> None:
+    given = 1 if offset is None or offset.ndim == 1 else offset.shape[1]
+    if offset is not None and given != n_scores:
+        shape = "(n,)" if n_scores == 1 else f"(n, {n_scores})"
+        raise ValueError(
+            f"offset has {pluralize(given, 'number')} for each row, and a row has {pluralize(n_scores, 'score')} here; "
+            f"give shape {shape}."
+        )

@@ -278,7 +278,7 @@ class TableSchema:
         if chosen is None:
             pairs = zip(columns, learned, strict=True)
             if texts := {c.name: found or () for c, found in pairs if c.kind == "text" and not c.declared}:
-                from committee.data.readers.frame_text import check_text_categories  # with parsers of numbers and dates
+                from committee.data.readers.cell_forms import check_text_categories  # with parsers of numbers and dates
 
                 check_text_categories(texts)
         return cls.of_columns(names, learned, [column.form for column in columns])

@@ -10,11 +10,11 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.bins import cell_sums
 from committee.data.categories import MAX_SUBSET_CATEGORIES, CategoryValues
 from committee.data.number_types import F64
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
+from committee.data.out_of_core.training_pieces import OutOfCoreMatrix
 from committee.data.parallel import one_blas_thread
-from committee.data.row_digests import cell_sums
 from committee.data.table_schema import TableSchema
 
 N_FOLDS = 5

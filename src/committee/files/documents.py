@@ -14,8 +14,8 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from committee.data.bins import RowSketch
 from committee.data.number_types import MAX_FEATURES
-from committee.data.row_digests import RowSketch
 from committee.data.table_schema import TableSchema
 from committee.data.typed_json import decode, decode_array, encode, encode_array, field
 
@@ -188,7 +188,7 @@ def _read_table(document: Document, n_features: int, names: NDArray[Any] | None)
     elif field(document, "table", dict, None) is None:
         return None
     elif "derived" in document["table"]:
-        from committee.data.derived.derived_table import read_schema  # few models have derived columns
+        from committee.data.derived_table import read_schema  # few models have derived columns
 
         table = read_schema(document["table"])
     else:

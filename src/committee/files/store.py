@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from committee.data.named_calls import NamedCalls
+from committee.data.text import NamedCalls
 from committee.data.typed_json import field
 from committee.files.documents import Arrays, Document, Provenance, Tensors
 from committee.files.writing import write_file

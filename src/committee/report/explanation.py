@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.data.bins import RowOverlap
 from committee.data.columns import is_frame, open_frame
 from committee.data.matrices import is_sparse
 from committee.data.number_types import F64, Index, is_whole
-from committee.data.row_digests import RowOverlap
 from committee.report.column_effects import MOST_ROWS, Effect, TableRows, effects, spread_rows, stored_effects
 from committee.report.evaluation import Evaluation, evaluate, predictions_over
 from committee.report.figures import ThresholdModel, quantile_levels

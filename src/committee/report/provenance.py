@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from committee.data.bins import U64, RowOverlap, RowSketch, row_digests
 from committee.data.matrices import SparseMatrix, is_out_of_core
 from committee.data.parallel import n_threads
-from committee.data.row_digests import U64, RowOverlap, RowSketch, row_digests
 from committee.data.text import pluralize
 from committee.files.documents import Estimate, Provenance
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.given_rows import GivenRows, encoded_cells
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64
+from committee.data.rows import GivenRows, encoded_cells
 from committee.data.table_schema import TableSchema
 from committee.data.typed_json import field
 from committee.files.documents import Arrays, Document, Tensors, header_bytes

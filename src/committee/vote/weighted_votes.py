@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
-from committee.data.given_rows import GivenRows
 from committee.data.matrices import SparseMatrix, as_sparse_matrix, is_sparse, reject_sparse
-from committee.data.offsets import check_scores, checked_offset
+from committee.data.rows import GivenRows, check_scores, checked_offset
 from committee.data.text import byte_text, pluralize
 from committee.data.typed_json import NamedParameters, field
 from committee.files.store import Storable

@@ -19,8 +19,7 @@ import pytest
 import committee
 from committee import scan
 from committee.data.out_of_core import sources
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
-from committee.data.out_of_core.training_pass import Storage
+from committee.data.out_of_core.training_pieces import OutOfCoreMatrix, Storage
 from committee.files.writing import SCRATCH_PREFIX
 
 N = 120
@@ -423,7 +422,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
 def test_systems_that_reserve_no_room(tmp_path, monkeypatch):
     whole = model().fit(X, Y)
     monkeypatch.delattr(os, "posix_fallocate", raising=False)
-    monkeypatch.setattr("committee.data.out_of_core.training_pass._ZEROS", 100)
+    monkeypatch.setattr("committee.data.out_of_core.training_pieces._ZEROS", 100)
     found = model().fit(scan([(X, Y)], memory_limit=1, scratch=tmp_path))
     np.testing.assert_array_equal(found.predict_proba(X), whole.predict_proba(X))
 

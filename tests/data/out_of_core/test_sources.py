@@ -20,7 +20,7 @@ import committee
 from committee import scan
 from committee.data.out_of_core import sources
 from committee.data.out_of_core.file_sources import columns_as_text
-from committee.data.out_of_core.training_pass import Storage, scan_training_pieces
+from committee.data.out_of_core.training_pieces import Storage, scan_training_pieces
 
 N = 300
 RNG = np.random.default_rng(0)

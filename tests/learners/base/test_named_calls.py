@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier as Forest
 
 import committee
 from committee import AdaBoostClassifier, CommitteeClassifier, CommitteeRegressor, GradientBoostingClassifier
-from committee.data.named_calls import NamedCalls
+from committee.data.text import NamedCalls
 from committee.learners.base.parameters import NOTES, PEERS, hint
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "coming-from.md"

@@ -22,7 +22,7 @@ from committee.data.out_of_core.sources import (
 )
 from committee.data.packages import require_package
 from committee.data.readers.cells import MISSING
-from committee.data.readers.file_format import DEFAULT_FORMAT, FileFormat, check_utf_8_path, table_file
+from committee.data.readers.file_format import DEFAULT_FORMAT, FileFormat, check_utf_8_path, is_number, table_file
 from committee.data.readers.formats import (
     NO_HEADER,
     SeparatedText,
@@ -40,7 +40,6 @@ from committee.data.readers.formats import (
     stripped_names_note,
     written_header,
 )
-from committee.data.readers.text_layout import is_number
 from committee.data.text import suggest_names
 
 if TYPE_CHECKING:

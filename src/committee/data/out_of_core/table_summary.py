@@ -286,7 +286,7 @@ class TableSummary:
     def check_texts(self) -> None:
         texts = {c.name: c.found or () for c in self.columns if c.kind == "text" and c.categorical and not c.declared}
         if texts and isinstance(self.categorical_features, str):
-            from committee.data.readers.frame_text import check_text_categories  # with parsers of numbers and dates
+            from committee.data.readers.cell_forms import check_text_categories  # with parsers of numbers and dates
 
             check_text_categories(texts, pieces=True)
 

@@ -22,18 +22,16 @@ from committee.data.readers.file_format import (
     SEPARATORS,
     FileFormat,
     TableFile,
-    check_utf_8_path,
-    long_line_message,
-    read_unpacked,
-)
-from committee.data.readers.text_layout import (
     are_aligned,
     candidate_separators,
     cells_per_line,
+    check_utf_8_path,
     detect_separator,
     is_number,
     lines_above_names,
+    long_line_message,
     may_be_in_numbers,
+    read_unpacked,
 )
 from committee.data.text import quoted
 

@@ -19,9 +19,8 @@ from committee.data.dates import restore_times
 from committee.data.packages import require_package
 from committee.data.readers.cell_forms import convert_columns
 from committee.data.readers.cells import NUMBER_FORMATS, blanks_note, missing_marks_note, strip_cells
-from committee.data.readers.features import learned_features
+from committee.data.readers.features import LearnedColumns, learned_features
 from committee.data.readers.file_format import FileFormat, KnownColumns
-from committee.data.readers.learned_columns import LearnedColumns
 from committee.data.readers.tables import (
     FilePath,
     ReadTable,

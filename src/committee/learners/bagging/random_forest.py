@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval
 from committee.data.number_types import Index
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.learners.bagging.forest_trees import (
     ClassOobCurve,
     ClassTrees,

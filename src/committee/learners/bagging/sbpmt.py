@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.learners.bagging.subagging import DRAW_ATTRIBUTES, OOB_ATTRIBUTES, SubsampledVote
 from committee.learners.bagging.subsamples import Counts, draw_weights
 from committee.learners.base import shared_parameters as shared

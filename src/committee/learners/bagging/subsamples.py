@@ -16,7 +16,7 @@ from sklearn.base import _fit_context
 from committee.data.number_types import F64, Index, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows, balanced_class_factors, nonzero_sample_weights
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.files.journal import Checkpoint
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.fit_tasks import FitTasks

@@ -15,9 +15,8 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.number_types import F64
-from committee.data.offsets import Offsets
 from committee.data.parallel import one_blas_thread
-from committee.data.rows import Rows, TargetRows, nonzero_weights
+from committee.data.rows import Offsets, Rows, TargetRows, nonzero_weights
 from committee.files.journal import Checkpoint
 from committee.learners.base.early_stopping import (
     EarlyStopping,

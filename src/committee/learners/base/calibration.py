@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import Options
 
+from committee.data.bins import row_digests
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64, Index
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
+from committee.data.out_of_core.training_pieces import OutOfCoreMatrix
 from committee.data.parallel import n_threads
-from committee.data.row_digests import row_digests
 from committee.data.rows import Rows, inner_weights
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, parameter, with_parameters

@@ -43,9 +43,8 @@ from committee.data.matrices import (
     reject_sparse,
 )
 from committee.data.number_types import F64
-from committee.data.offsets import Offsets
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
-from committee.data.rows import Rows, TargetRows, nonzero_weights, row_weights
+from committee.data.out_of_core.training_pieces import OutOfCoreMatrix
+from committee.data.rows import Offsets, Rows, TargetRows, nonzero_weights, row_weights
 from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import HighCardinality
 from committee.files.journal import Checkpoint
@@ -57,7 +56,7 @@ from committee.learners.base.shared_parameters import with_fit_parameters
 from committee.learners.base.stored_learner import BaseEstimator, CallbackSupportMixin, StoredLearner
 
 if TYPE_CHECKING:
-    from committee.data.out_of_core.training_pass import TrainingPieces
+    from committee.data.out_of_core.training_pieces import TrainingPieces
 
 R = TypeVar("R", Rows, TargetRows)
 
@@ -203,7 +202,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     ) -> tuple[Matrix | OutOfCoreMatrix, Labels, NDArray[np.float64], bool]:
         # matrix, target and weights of the rows with weight, and whether no weights were given
         if is_out_of_core(X):
-            from committee.data.out_of_core.training_pass import TrainingPieces
+            from committee.data.out_of_core.training_pieces import TrainingPieces
 
             if not isinstance(X, TrainingPieces):
                 raise TypeError(f"X is read in chunks ({type(X).__name__}), not supported here; give rows in memory")
@@ -335,7 +334,7 @@ def _training_pieces(
 ) -> TrainingPieces:
     """Scan training rows in pieces; the folder for data beyond the memory limit is removed when `scratch` closes."""
     from committee.data.out_of_core.scan import as_pieces  # few tables come in pieces
-    from committee.data.out_of_core.training_pass import Storage, TrainingPieces, scan_training_pieces
+    from committee.data.out_of_core.training_pieces import Storage, TrainingPieces, scan_training_pieces
 
     if isinstance(X, TrainingPieces):
         return X

@@ -21,12 +21,11 @@ from sklearn.callback import CallbackContext
 
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import Index
-from committee.data.offsets import Offsets
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
+from committee.data.out_of_core.training_pieces import OutOfCoreMatrix
 from committee.data.parallel import trained_members
-from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
+from committee.data.rows import Offsets, Rows, TargetRows, nonzero_sample_weights
+from committee.data.text import warn_user
 from committee.data.typed_json import field
-from committee.data.user_warnings import warn_user
 from committee.files.documents import Document
 from committee.files.journal import Checkpoint, CheckpointError, pickle_digest
 from committee.files.store import CHECKPOINT, read_contents, write_contents

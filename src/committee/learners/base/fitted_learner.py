@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.data.columns import take_named
 from committee.data.matrices import is_matrix, is_out_of_core
-from committee.data.named_calls import NamedCalls
 from committee.data.parallel import n_threads
+from committee.data.text import NamedCalls
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from committee.data.out_of_core.training_pass import TargetCollector
+    from committee.data.out_of_core.training_pieces import TargetCollector
     from committee.vote.committee import Committee, RegressionCommittee
     from committee.vote.explain.tree_contributions import Output
     from committee.voters.forest import ImportanceKind
@@ -61,7 +61,7 @@ class FittedLearner(NamedCalls, ABC):
     ) -> float:
         from sklearn import metrics
 
-        from committee.data.out_of_core.training_pass import TargetCollector
+        from committee.data.out_of_core.training_pieces import TargetCollector
 
         targets = TargetCollector(y, sample_weight)
         predicted = self._answers(X, "predict", targets, offset)

@@ -29,8 +29,7 @@ from typing import Any, Literal, TypeVar, Union, cast, dataclass_transform, get_
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from committee.data.named_calls import named_call
-from committee.data.text import suggest_names
+from committee.data.text import named_call, suggest_names
 
 Learner = TypeVar("Learner", bound=type)
 T = TypeVar("T")

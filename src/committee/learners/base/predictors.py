@@ -26,8 +26,7 @@ from committee.data.rows import (
     weighted_by_class,
 )
 from committee.data.table_schema import TableSchema
-from committee.data.text import quoted
-from committee.data.user_warnings import warn_user
+from committee.data.text import quoted, warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.parameters import fitted, with_parameters

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from committee import _core
+from committee.data.bins import digests_of_kinds, row_digests, unordered_digests
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Index, Mask
-from committee.data.out_of_core.out_of_core_matrix import OutOfCoreMatrix
-from committee.data.row_digests import digests_of_kinds, row_digests, unordered_digests
+from committee.data.out_of_core.training_pieces import OutOfCoreMatrix
 from committee.data.rows import Rows, TargetRows, counts_rows
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 
 MOST_UNITS = 64
 """Most units of a row; heavier rows have heavier units."""

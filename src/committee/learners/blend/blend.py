@@ -20,9 +20,8 @@ from committee.data.number_types import F64, Mask, check_array, check_range
 from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
 from committee.data.table_schema import TableSchema
-from committee.data.text import is_unicode, parse_bytes, suggest_names
+from committee.data.text import is_unicode, parse_bytes, suggest_names, warn_user
 from committee.data.typed_json import field
-from committee.data.user_warnings import warn_user
 from committee.files.documents import header_bytes
 from committee.learners.bagging.forest_trees import Reserve
 from committee.learners.bagging.subsamples import scatter_rows
@@ -236,7 +235,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         return True
 
     def _learned_table(self, X: Any, sample_weight: ArrayLike | None) -> TableSchema:
-        from committee.data.derived.derived_table import learn_table  # with scikit-learn's readers of text
+        from committee.data.derived_table import learn_table  # with scikit-learn's readers of text
 
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return learn_table(X, self.categorical_features, self.derived_columns, weights, self.keep_identifiers)

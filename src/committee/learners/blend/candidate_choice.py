@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from committee.data.given_rows import GivenRows, given_table
 from committee.data.matrices import is_out_of_core
 from committee.data.number_types import Index
-from committee.data.user_warnings import warn_user
+from committee.data.rows import GivenRows, given_table
+from committee.data.text import warn_user
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.blend.members import Candidate, Effort, LeftOut
 from committee.vote.members import reads_tables

@@ -14,10 +14,9 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
-from committee.data.given_rows import GivenRows
 from committee.data.number_types import F64, Index
 from committee.data.parallel import MemberExecutor, member_executor
-from committee.data.rows import Rows, TargetRows, inner_weights
+from committee.data.rows import GivenRows, Rows, TargetRows, inner_weights
 from committee.files.documents import Arrays, Tensors
 from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
 from committee.files.store import parse_json

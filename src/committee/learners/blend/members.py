@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.given_rows import GivenRows
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64
 from committee.data.packages import require_package
+from committee.data.rows import GivenRows
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.members import MemberCommittees
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.named_calls import NamedCalls
 from committee.data.number_types import F64, is_number, is_whole
-from committee.data.text import suggest_names
+from committee.data.text import NamedCalls, suggest_names
 from committee.learners.blend.model_size import MemberParts, counts_of_parts
 from committee.vote.members import MemberCommittees
 

@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline, _name_estimators
 
-from committee.data.given_rows import GivenRows
 from committee.data.number_types import F64, Index
-from committee.data.rows import Rows, TargetRows, counts_rows
+from committee.data.rows import GivenRows, Rows, TargetRows, counts_rows
 from committee.data.text import suggest_names
 from committee.learners.base.estimator import CommitteeEstimator, fit_weighted, seeded, weight_argument
 from committee.learners.blend.members import Candidate

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from committee.data.number_types import F64
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.fit_record import FitRecord
 from committee.learners.base.parameters import COUNT, POSITIVE, SHARE, parameter, with_parameters

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, nonzero_sample_weights
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import run_rounds
 from committee.learners.base.calibration import BoostedCalibration

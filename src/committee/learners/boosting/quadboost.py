@@ -19,7 +19,7 @@ from committee.data.number_types import F64, I8
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
 from committee.data.table_schema import TableSchema
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes

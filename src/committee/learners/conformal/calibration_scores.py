@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import _num_samples
 
+from committee.data.bins import U64, row_digests
 from committee.data.columns import is_frame, open_frame
 from committee.data.matrices import SparseMatrix, as_sparse_matrix, is_out_of_core, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Index
-from committee.data.row_digests import U64, row_digests
 from committee.data.table_schema import TableSchema
-from committee.data.text import check_names
-from committee.data.user_warnings import warn_user
+from committee.data.text import check_names, warn_user
 
 ROUNDED = 4.0 * float(np.finfo(np.float64).eps)
 """Rounding error of the end of an interval, relative to the larger of the predicted end and the distance to it."""

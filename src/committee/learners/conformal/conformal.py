@@ -24,10 +24,9 @@ from sklearn.utils.validation import (
 from committee.data.columns import is_frame, open_frame, take_named, warn_of_other_order, without_named
 from committee.data.matrices import is_out_of_core, reject_path
 from committee.data.number_types import F64, Index, Mask
-from committee.data.offsets import checked_offset
-from committee.data.rows import row_weights
+from committee.data.rows import checked_offset, row_weights
 from committee.data.table_schema import TableSchema
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator, seeded
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters

@@ -23,11 +23,11 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import _safe_indexing
 
+from committee.data.bins import digests_of_kinds, row_digests
 from committee.data.columns import is_frame
 from committee.data.matrices import as_sparse_matrix, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Index, Mask
 from committee.data.parallel import in_parallel
-from committee.data.row_digests import digests_of_kinds, row_digests
 from committee.data.rows import inner_weights, nonzero_weights
 from committee.data.table_schema import TableSchema
 from committee.learners.bagging.random_forest import ForestEstimator

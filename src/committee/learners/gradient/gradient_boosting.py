@@ -15,7 +15,7 @@ from committee.data.column_parameters import refuse_ambiguous
 from committee.data.matrices import SparseMatrix
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.early_stopping import NO_GROUP, EarlyStopping
 from committee.learners.base.fit_tasks import FitTasks

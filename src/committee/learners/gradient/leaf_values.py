@@ -17,9 +17,8 @@ from committee import _core
 from committee.data.columns import take_named, warn_of_other_order
 from committee.data.matrices import Matrix, SparseMatrix, is_out_of_core
 from committee.data.number_types import F64, I32, I64
-from committee.data.offsets import Offsets
 from committee.data.parallel import n_threads
-from committee.data.rows import nonzero_weights
+from committee.data.rows import Offsets, nonzero_weights
 from committee.learners.gradient.target import LossBoosting, Target, add_tree, refits
 from committee.objectives.losses.base import PlainGradient
 from committee.voters.forest import Forest

@@ -16,8 +16,7 @@ from committee import _core
 from committee.data.columns import take_named
 from committee.data.matrices import is_out_of_core
 from committee.data.number_types import F64, I32, Mask
-from committee.data.offsets import Offsets, check_scores
-from committee.data.rows import Rows, TargetRows, rounded_scale
+from committee.data.rows import Offsets, Rows, TargetRows, check_scores, rounded_scale
 from committee.data.target_statistics import NumberTarget, SeveralTargets, WeightedTarget
 from committee.files.journal import Checkpoint
 from committee.learners.base.boosting import Boosting

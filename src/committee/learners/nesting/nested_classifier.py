@@ -18,7 +18,7 @@ from committee.data.labels import scored_classes
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.estimator import voter_template

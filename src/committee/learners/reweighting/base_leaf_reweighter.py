@@ -18,7 +18,7 @@ from committee.data.columns import take_named, warn_of_other_order
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64, Index, Mask, is_number, is_whole
 from committee.data.parallel import n_threads, one_blas_thread
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
 from committee.learners.reweighting.cut_path import (

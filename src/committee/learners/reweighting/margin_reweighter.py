@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from committee.data.columns import take_named, warn_of_other_order
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads, one_blas_thread
+from committee.data.text import warn_user
 from committee.data.typed_json import read_named_parameters
-from committee.data.user_warnings import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter, Limits, prune_leaves

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from committee.data.bins import column_digests, row_digests, unordered_digests
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Index, Mask
-from committee.data.row_digests import column_digests, row_digests, unordered_digests
 from committee.data.table_schema import TableSchema
 
 COPIES = 4  # synthetic rows per distinct row

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.number_types import F64
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.objectives.margins.multiclass_margins import soft_margin_of_rows, sum_of_margins
 from committee.objectives.margins.objective import (
     Objective,

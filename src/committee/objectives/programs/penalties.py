@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee import _core
 from committee.data.number_types import F64, Mask
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.objectives.programs.penalised_least_squares import CountedProducts, Penalty
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.number_types import F64, is_number
-from committee.data.user_warnings import warn_user
+from committee.data.text import warn_user
 from committee.objectives.programs.linear_programs import add_rows, clip_to_simplex, run, simplex_solver
 from committee.vote.signed_votes import BLOCK
 

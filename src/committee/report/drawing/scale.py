@@ -156,7 +156,7 @@ class DatePartScale(Scale):
         return whole[:: max(1, math.ceil(len(whole) / max(1, most)))]
 
     def text(self, value: float) -> str:
-        from committee.data.derived.date_parts import part_text  # few axes have parts of dates
+        from committee.data.derived_columns import part_text  # few axes have parts of dates
 
         return part_text(value, self.part) or super().text(value)
 

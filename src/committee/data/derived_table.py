@@ -15,16 +15,24 @@ from committee.data.columns import (
     categorical_mask,
     is_frame,
     open_frame,
+    text_reason,
+    whole_number_reason,
 )
 from committee.data.dates import kind_of_format
-from committee.data.derived.date_parts import PERIODS, DatePart, part_columns, part_names, part_text, varying_parts
-from committee.data.derived.text_terms import TextTerms, column_texts
-from committee.data.identifiers import text_reason, whole_number_reason
+from committee.data.derived_columns import (
+    PERIODS,
+    DatePart,
+    TextTerms,
+    column_texts,
+    part_columns,
+    part_names,
+    part_text,
+    varying_parts,
+)
 from committee.data.number_types import F64
 from committee.data.rows import nonzero_weights
 from committee.data.table_schema import TableSchema
-from committee.data.text import check_names
-from committee.data.user_warnings import warn_user
+from committee.data.text import check_names, warn_user
 
 if TYPE_CHECKING:
     import narwhals as nw
