@@ -35,8 +35,8 @@ from committee import (
 from committee.data.number_types import F64
 from committee.learners.base.parameters import with_parameters
 from committee.learners.blend.blend import Blend
-from committee.learners.blend.members import Effort, Member
-from committee.learners.blend.out_of_fold import ValidationRows
+from committee.learners.blend.candidates import Effort
+from committee.learners.blend.out_of_fold import Member, ValidationRows
 from committee.learners.blend.weights import WeightedVote
 from committee.vote.members import MemberCommittees
 

@@ -28,7 +28,7 @@ from benchmarks.pairing import Spread
 from benchmarks.rivals import BOOSTERS, CatBoost
 from committee import CommitteeRegressor, GradientBoostingRegressor
 from committee.files.journal import Journal
-from committee.learners.blend.losses import resolve_loss, row_losses
+from committee.learners.blend.weights import resolve_loss, row_losses
 
 Flags = NDArray[np.bool_]
 LOSSES = {"absolute error": ("absolute_error", 0.5), "pinball loss of 0.9": ("quantile", 0.9)}

@@ -25,7 +25,7 @@ from benchmarks.figures import RESULTS, Figure, Findings, command
 from benchmarks.pairing import Spread
 from committee import CommitteeClassifier, CommitteeRegressor
 from committee.files.journal import Journal
-from committee.learners.blend.members import Effort
+from committee.learners.blend.candidates import Effort
 
 MOST_ROWS = 5000
 FLOOR = 0.01  # of losses, as in benchmarks.bench_committee

@@ -30,7 +30,7 @@ from committee import CommitteeClassifier, CommitteeRegressor
 from committee.data.number_types import F64
 from committee.files.journal import Journal
 from committee.learners.base.parameters import with_parameters
-from committee.learners.blend.members import Effort
+from committee.learners.blend.candidates import Effort
 from committee.learners.blend.out_of_fold import ValidationRows
 
 MOST_ERRORS = 2.0

@@ -12,7 +12,7 @@ import numpy as np
 import committee
 from benchmarks.peak_memory import MB, peak_bytes
 from committee.learners.blend import blend
-from committee.learners.blend.members import Candidate
+from committee.learners.blend.candidates import Candidate
 from committee.learners.blend.portfolio import FitMemory, candidates
 
 SIZES = ((10_000, 28, 2), (40_000, 28, 2), (40_000, 7, 2), (20_000, 28, 6), (10_000, 28, 1), (40_000, 7, 1))

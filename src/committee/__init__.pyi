@@ -15,7 +15,7 @@ from committee.learners.bagging.sbpmt import SBPMTClassifier as SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier as SubaggingClassifier
 from committee.learners.blend.committees import CommitteeClassifier as CommitteeClassifier
 from committee.learners.blend.committees import CommitteeRegressor as CommitteeRegressor
-from committee.learners.blend.progress import MemberLines as MemberLines
+from committee.learners.blend.training import MemberLines as MemberLines
 from committee.learners.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from committee.learners.boosting.average_margin import DOOMBoostClassifier as DOOMBoostClassifier
 from committee.learners.boosting.average_margin import MDBoostClassifier as MDBoostClassifier

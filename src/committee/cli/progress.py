@@ -115,7 +115,7 @@ def member_progress(learner: Any, *, wanted: bool | None) -> Iterator[None]:
     if not _shown(terminal, wanted):
         yield
         return
-    from committee.learners.blend.progress import MemberLines
+    from committee.learners.blend.training import MemberLines
 
     try:
         if terminal.is_terminal:
@@ -133,7 +133,7 @@ def member_progress(learner: Any, *, wanted: bool | None) -> Iterator[None]:
 def _member_bar(terminal: Console) -> Iterator[Any]:
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
 
-    from committee.learners.blend.progress import MemberLines, time_left_text
+    from committee.learners.blend.training import MemberLines, time_left_text
 
     class Bar(MemberLines):
         def moved(self, name: str) -> None:

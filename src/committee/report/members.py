@@ -15,8 +15,7 @@ from committee.data.rows import ClassWeights
 from committee.data.text import byte_text, pluralize, shortened
 from committee.files.documents import Estimate
 from committee.learners.blend.blend import Blend
-from committee.learners.blend.losses import loss_label, reported_loss, row_losses
-from committee.learners.blend.weights import MIN_PROBABILITY
+from committee.learners.blend.weights import MIN_PROBABILITY, loss_label, reported_loss, row_losses
 from committee.objectives.losses import Loss, Squared
 from committee.report.drawing.scale import format_percent
 from committee.report.metrics import Reliability

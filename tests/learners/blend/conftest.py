@@ -2,7 +2,7 @@
 
 import pytest
 
-from committee.learners.blend.fold_fits import FoldTrainer
+from committee.learners.blend.out_of_fold import FoldTrainer
 from tests.small_portfolio import use_small_members
 
 

@@ -25,7 +25,7 @@ from committee.data.table_schema import TableSchema
 from committee.data.text import byte_text
 from committee.learners.base.row_sampling import Folds, copied_rows
 from committee.learners.blend import portfolio
-from committee.learners.blend.members import Candidate
+from committee.learners.blend.candidates import Candidate
 from committee.learners.blend.out_of_fold import oob_is_held_out
 from committee.learners.blend.portfolio import candidates
 from committee.learners.blend.weights import WeightedVote

@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import committee
 from committee import CommitteeClassifier, CommitteeRegressor, load
 from committee.files.store import read_contents
-from committee.learners.blend.members import Member
 from committee.learners.blend.model_size import OWN_BYTES, OWN_SHARE, MemberParts, SizeLimit, default_limit
+from committee.learners.blend.out_of_fold import Member
 from committee.learners.blend.weights import WeightedVote
 from committee.report.members import members_grid
 from committee.vote.committee import Committee, RegressionCommittee

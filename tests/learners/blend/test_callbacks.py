@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 
 import committee
 from committee import CommitteeClassifier, CommitteeRegressor, MemberLines, load
-from committee.learners.blend import progress
+from committee.learners.blend import training
 from committee.learners.blend.portfolio import candidates
-from committee.learners.blend.progress import TimeLeft, time_left_text
+from committee.learners.blend.training import TimeLeft, time_left_text
 from tests.callbacks import Callback
 from tests.small_portfolio import BOTH, FAST, rows_for
 from tests.subjects import assert_same_bits, numbers
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("small_members")
 def clock(monkeypatch):
     """The time, a list of one number."""
     now = [100.0]
-    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(training.time, "perf_counter", lambda: now[0])
     return now
 
 

@@ -23,7 +23,7 @@ from committee.data.rows import TargetRows
 from committee.data.text import byte_text, parse_bytes
 from committee.learners.base.row_sampling import Fold
 from committee.learners.blend import time_plan
-from committee.learners.blend.members import Candidate
+from committee.learners.blend.candidates import Candidate
 from committee.learners.blend.out_of_fold import stratified_sample
 from committee.learners.blend.portfolio import LEAST_DRAWN, MOST_DRAWN, FitMemory, candidates
 from committee.learners.blend.time_plan import NO_TIME, Deadline, TimePlan, by_gain_per_second

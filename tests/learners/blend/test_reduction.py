@@ -13,10 +13,9 @@ from sklearn.metrics import accuracy_score, log_loss, mean_squared_error, r2_sco
 
 from committee import CommitteeClassifier, CommitteeRegressor, load, prune
 from committee.learners.blend import distillation as module
-from committee.learners.blend import portfolio, reduction
+from committee.learners.blend import model_size, portfolio
 from committee.learners.blend.distillation import STUDENTS, Boosting, ClassDistillation, munged_rows, students
-from committee.learners.blend.model_size import MemberParts, counts_of_parts
-from committee.learners.blend.reduction import most_nodes
+from committee.learners.blend.model_size import MemberParts, counts_of_parts, most_nodes
 from tests.small_portfolio import BOTH, FAST, answers, rows_for
 from tests.subjects import noisy_scores, numbers
 
@@ -24,7 +23,7 @@ from tests.subjects import noisy_scores, numbers
 @pytest.fixture(autouse=True)
 def small(small_members, monkeypatch):
     monkeypatch.setattr(module, "ROWS_WITH_COPIES", 300)
-    monkeypatch.setattr(reduction, "LEAST_NODES", 3)
+    monkeypatch.setattr(model_size, "LEAST_NODES", 3)
 
 
 def fitted(kind, n=160, **changes):

@@ -23,7 +23,7 @@ from xgboost import XGBClassifier
 
 from committee import CommitteeClassifier, CommitteeRegressor, GradientBoostingClassifier, certify, load
 from committee.learners.blend import blend
-from committee.learners.blend.user_candidates import VOTES
+from committee.learners.blend.candidates import VOTES
 from committee.report.model_pages import render_model
 from tests.small_portfolio import BOTH, FAST, answers, rows_for
 from tests.subjects import noisy_scores, numbers

@@ -8,13 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog, minimize
 from sklearn import metrics
 
-from committee.learners.blend.losses import row_losses
-from committee.learners.blend.members import sharpened
+from committee.learners.blend.out_of_fold import sharpened
 from committee.learners.blend.weights import (
     PRIOR,
     best_sharpness,
     log_loss_weights,
     loss_weights,
+    row_losses,
     squared_error_weights,
 )
 from committee.objectives.losses import Absolute, Gamma, Huber, Poisson, Quantile, Squared, Tweedie

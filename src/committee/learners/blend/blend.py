@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.matrices import SparseMatrix, is_out_of_core
+from committee.data.matrices import Matrix, SparseMatrix, is_out_of_core
 from committee.data.number_types import F64, Mask, check_array, check_range
 from committee.data.parallel import n_threads, one_blas_thread
-from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
+from committee.data.rows import GivenRows, Rows, TargetRows, nonzero_sample_weights
 from committee.data.table_schema import TableSchema
 from committee.data.text import is_unicode, parse_bytes, suggest_names, warn_user
 from committee.data.typed_json import field
@@ -27,22 +28,22 @@ from committee.learners.bagging.forest_trees import Reserve
 from committee.learners.bagging.subsamples import scatter_rows
 from committee.learners.base.estimator import R
 from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.base.parameters import fitted, with_parameters
+from committee.learners.base.parameters import with_parameters
 from committee.learners.base.row_sampling import Fold, Folds, copied_rows, warn_of_copies
 from committee.learners.blend.blend_parameters import BlendParameters
-from committee.learners.blend.candidate_choice import CandidateChoice
-from committee.learners.blend.fold_fits import FoldTrainer, parallel_folds
-from committee.learners.blend.members import Candidate, LeftOut, Member, members_table, predict_times
-from committee.learners.blend.model_size import SizeLimit, default_limit
+from committee.learners.blend.candidates import Candidate, CandidateChoice, LeftOut
+from committee.learners.blend.model_size import ReducibleBlend, SizeLimit, default_limit
 from committee.learners.blend.out_of_fold import (
+    FoldTrainer,
+    Member,
     ValidationRows,
     default_n_folds,
     folds_of_groups,
     oob_is_held_out,
+    parallel_folds,
     predictions_of_all,
     splitter_folds,
 )
-from committee.learners.blend.reduction import ReducibleBlend
 from committee.learners.blend.training import CandidateRun
 from committee.learners.blend.weights import WeightedVote, common_rows, select_members
 from committee.objectives.losses import Loss
@@ -52,8 +53,6 @@ from committee.voters.committees import BoostedCommittees
 from committee.voters.model_forest import LinearScores
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from committee.files.journal import Checkpoint
     from committee.learners.blend.time_plan import TimePlan
     from committee.vote.committee import Committee, RegressionCommittee
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
 OOF_ATTRIBUTES = ("oof_decision_function_", "oof_prediction_")
 """Attributes that `keep_oof` adds to a classifier and to a regressor."""
 RESERVE_ATTRIBUTES = ("reserved_rows_", "reserve_loss_", "reserve_score_")
+TIMED_ROWS = 1000
 
 
 @with_parameters
@@ -69,58 +69,6 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
 
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("members",)
     first_parameters: ClassVar[tuple[str, ...]] = ("loss", "time_limit", "cv", "class_weight", "random_state", "n_jobs")
-    stored_attributes: ClassVar[tuple[str, ...]] = (
-        "member_names_",
-        "member_weights_",
-        "member_losses_",
-        "member_gains_",
-        "member_seconds_",
-        "member_sizes_",
-        "member_predict_times_",
-        "left_out_",
-        "left_out_losses_",
-        "left_out_seconds_",
-        "oof_loss_",
-        "oof_score_",
-        "n_folds_",
-    )
-
-    member_names_: list[str] = fitted("Names of the members: the candidates with weight.", "list of str")
-    member_weights_: F64 = fitted("Weight of each member in the mean, adding up to 1.", "float64 array")
-    member_losses_: F64 = fitted(
-        """Mean loss of each member alone on held-out rows, with the temperature that is best for it: log loss, or a
-        regressor's `loss`.""",
-        "float64 array",
-    )
-    member_gains_: F64 = fitted("Increase of the vote's mean loss without each member.", "float64 array")
-    member_seconds_: F64 = fitted("Training time of each member in seconds.", "float64 array")
-    member_sizes_: NDArray[np.int64] = fitted(
-        "Fits of each member: the voters of ``committee_`` are those of the first member, then of the second, ...",
-        "int64 array",
-    )
-    member_predict_times_: F64 = fitted(
-        """Prediction time of each member, microseconds of processor time per row, in a batch of 1,000 training rows on
-        one thread; NaN after `prune` and `without`.""",
-        "float64 array",
-    )
-    left_out_: dict[str, str] = fitted(
-        """Candidates that are not members, and why: no weight, no time, memory, size, an error, unsuitable rows, or
-        that the fit was interrupted, or stopped by a callback.""",
-        "dict of str",
-    )
-    left_out_losses_: F64 = fitted(
-        "Mean loss of each left-out candidate; NaN if it is not trained, or not weighed.", "float64 array"
-    )
-    left_out_seconds_: F64 = fitted(
-        "Training seconds of each left-out candidate; NaN if its training did not begin or end.", "float64 array"
-    )
-    oof_loss_: float = fitted(
-        """Mean loss of the vote on held-out rows, out of bag or out of fold; slightly too low, as the weights of the
-        members and temperatures were chosen by it.""",
-        "float",
-    )
-    oof_score_: float = fitted("Accuracy of the vote on held-out rows, weighted; or R2.", "float")
-    n_folds_: int = fitted("Number of folds of the held-out rows; 0 if the rows are too few.", "int")
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(
@@ -196,6 +144,12 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
     def number_loss(self) -> Loss | None:
         """Loss of predicted numbers, by `loss` and `quantile`; None for classes."""
         return None
+
+    def _of_library(self, n: float = 0.0, n_scores: int = 1, *, every: bool = False) -> list[Candidate]:
+        from committee.learners.blend import portfolio  # with all their learners, which no prediction needs
+
+        named = portfolio.every_candidate if every else portfolio.candidates
+        return named(self._numbers, self.effort, n, n_scores)
 
     def _suited(self, wanted: list[Candidate], rows: Any) -> tuple[list[Candidate], list[LeftOut]]:
         if not isinstance(rows.X, SparseMatrix):
@@ -429,12 +383,6 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
             raise AttributeError("this model has no members: it was trained on rows of one class.")
         return zip(self.committee_.weights.tolist(), voters.members, strict=True)
 
-    @property
-    def members_(self) -> pl.DataFrame:
-        """The candidates, members by weight and then the others: see `committee.learners.blend.members`."""
-        check_is_fitted(self)
-        return members_table(self)
-
     def member(self, name: str) -> Committee | RegressionCommittee:
         """Return the vote of a member without the others: the mean of its fits.
 
@@ -505,3 +453,20 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
             raise ValueError("member_names_ or left_out_ hold values that are not text")
         for name, kind in (("oof_loss_", float), ("oof_score_", float), ("n_folds_", int)):
             field(held, name, kind)
+
+
+def predict_times(voters: MemberCommittees, sizes: NDArray[np.int64], X: Matrix | GivenRows) -> F64:
+    """Processor time of each member's vote in microseconds per row, ``(m,)``, on one thread.
+
+    A batch of 1,000 rows is made from `X`, which are encoded rows, with the table for members of other libraries.
+    Member k has the next ``sizes[k]`` of the voters.
+    """
+    batch = X[np.resize(np.arange(min(len(X), TIMED_ROWS)), TIMED_ROWS)]
+    times: list[float] = []
+    for first, size in zip((np.cumsum(sizes) - sizes).tolist(), sizes.tolist(), strict=True):
+        fits = voters[first : first + size]
+        fits.tally(batch[np.arange(1)])  # makes the native trees
+        begun = time.thread_time()
+        fits.tally(batch)
+        times.append(1e6 * (time.thread_time() - begun) / TIMED_ROWS)
+    return np.array(times)

@@ -1,23 +1,32 @@
-"""Parameters of committees of ensembles."""
+"""Parameters and fitted attributes of committees of ensembles, and the table of their members."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from committee.data.columns import DerivedColumns
+from committee.data.number_types import F64
+from committee.data.packages import require_package
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.parameters import parameter, with_parameters
-from committee.learners.blend.members import Effort
+from committee.learners.base.estimator import CommitteeEstimator
+from committee.learners.base.parameters import fitted, parameter, with_parameters
+from committee.learners.blend.candidates import Effort
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @with_parameters
-class BlendParameters:
-    """Parameters of a committee of ensembles."""
+class BlendParameters(CommitteeEstimator):
+    """Parameters and fitted attributes of a committee of ensembles."""
 
     effort: Effort = parameter(
         "default",
@@ -116,3 +125,115 @@ class BlendParameters:
     )
     random_state: Any = shared.random_state("the members")
     n_jobs: int | None = shared.n_jobs("Threads of each member")
+
+    stored_attributes: ClassVar[tuple[str, ...]] = (
+        "member_names_",
+        "member_weights_",
+        "member_losses_",
+        "member_gains_",
+        "member_seconds_",
+        "member_sizes_",
+        "member_predict_times_",
+        "left_out_",
+        "left_out_losses_",
+        "left_out_seconds_",
+        "oof_loss_",
+        "oof_score_",
+        "n_folds_",
+    )
+
+    member_names_: list[str] = fitted("Names of the members: the candidates with weight.", "list of str")
+    member_weights_: F64 = fitted("Weight of each member in the mean, adding up to 1.", "float64 array")
+    member_losses_: F64 = fitted(
+        """Mean loss of each member alone on held-out rows, with the temperature that is best for it: log loss, or a
+        regressor's `loss`.""",
+        "float64 array",
+    )
+    member_gains_: F64 = fitted("Increase of the vote's mean loss without each member.", "float64 array")
+    member_seconds_: F64 = fitted("Training time of each member in seconds.", "float64 array")
+    member_sizes_: NDArray[np.int64] = fitted(
+        "Fits of each member: the voters of ``committee_`` are those of the first member, then of the second, ...",
+        "int64 array",
+    )
+    member_predict_times_: F64 = fitted(
+        """Prediction time of each member, microseconds of processor time per row, in a batch of 1,000 training rows on
+        one thread; NaN after `prune` and `without`.""",
+        "float64 array",
+    )
+    left_out_: dict[str, str] = fitted(
+        """Candidates that are not members, and why: no weight, no time, memory, size, an error, unsuitable rows, or
+        that the fit was interrupted, or stopped by a callback.""",
+        "dict of str",
+    )
+    left_out_losses_: F64 = fitted(
+        "Mean loss of each left-out candidate; NaN if it is not trained, or not weighed.", "float64 array"
+    )
+    left_out_seconds_: F64 = fitted(
+        "Training seconds of each left-out candidate; NaN if its training did not begin or end.", "float64 array"
+    )
+    oof_loss_: float = fitted(
+        """Mean loss of the vote on held-out rows, out of bag or out of fold; slightly too low, as the weights of the
+        members and temperatures were chosen by it.""",
+        "float",
+    )
+    oof_score_: float = fitted("Accuracy of the vote on held-out rows, weighted; or R2.", "float")
+    n_folds_: int = fitted("Number of folds of the held-out rows; 0 if the rows are too few.", "int")
+
+    @property
+    def members_(self) -> pl.DataFrame:
+        """Table of the candidates: members by weight, then those left out, the least loss first.
+
+        Columns are ``member``, its name; ``weight`` in the vote, 0 of those left out; ``fits`` and ``nodes`` that vote;
+        its ``loss`` alone on held-out rows; ``gain``, the rise of the vote's loss without it; ``seconds`` of its
+        training; ``nbytes`` in memory and ``file_bytes`` in a model file, which also has the names, categories and
+        texts of the columns (``committee_.column_bytes``; ``committee_.file_bytes`` is the whole), null if a file
+        cannot hold it; ``predict_us``, microseconds per predicted row; ``left_out``, the reason why it is not a member.
+        Null where there is none. Empty for a model of one class.
+        """
+        check_is_fitted(self)
+        require_package("polars", "the table of members")
+        import polars as pl
+
+        schema = {
+            "member": pl.String,
+            "weight": pl.Float64,
+            "fits": pl.Int64,
+            "loss": pl.Float64,
+            "gain": pl.Float64,
+            "seconds": pl.Float64,
+            "nodes": pl.Int64,
+            "nbytes": pl.Int64,
+            "file_bytes": pl.Int64,
+            "predict_us": pl.Float64,
+            "left_out": pl.String,
+        }
+        if not hasattr(self, "member_names_"):
+            return pl.DataFrame(schema=schema)
+        others = len(self.left_out_)
+        zeros, unknown = np.zeros(others, dtype=np.int64), np.full(others, np.nan)
+        gains = self.member_gains_ if len(self.member_gains_) > 1 else np.full(1, np.nan)  # without it is no vote
+        voters: Any = self.committee_.voters
+        first = np.cumsum(self.member_sizes_) - self.member_sizes_
+
+        def of_members(each: list[int]) -> NDArray[np.int64]:
+            return np.append(np.add.reduceat(np.array(each, dtype=np.int64), first), zeros)
+
+        stored = np.split(np.array(voters.file_bytes, dtype=object), first[1:])
+        times = getattr(self, "member_predict_times_", np.full(len(first), np.nan))
+        table = {
+            "member": [*self.member_names_, *self.left_out_],
+            "weight": np.append(self.member_weights_, np.zeros(others)),
+            "fits": np.append(self.member_sizes_, zeros),
+            "loss": np.append(self.member_losses_, getattr(self, "left_out_losses_", unknown)),
+            "gain": np.append(gains, unknown),
+            "seconds": np.append(self.member_seconds_, getattr(self, "left_out_seconds_", unknown)),
+            "nodes": of_members([one.n_nodes for one in voters.members]),
+            "nbytes": of_members([one.nbytes for one in voters.members]),
+            "file_bytes": [None if None in group else sum(group) for group in stored] + [0] * others,
+            "predict_us": np.append(times, unknown),
+            "left_out": [None] * len(self.member_names_) + [*self.left_out_.values()],
+        }
+        order = [pl.col("left_out").is_not_null(), "weight", "loss"]
+        return pl.DataFrame(table, schema=schema, nan_to_null=True).sort(
+            order, descending=[False, True, False], nulls_last=True, maintain_order=True
+        )

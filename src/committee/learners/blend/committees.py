@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,16 +21,18 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 from committee.learners.blend.blend import RESERVE_ATTRIBUTES, Blend
-from committee.learners.blend.losses import d2_score, resolve_loss, row_losses
-from committee.learners.blend.members import LeftOut
+from committee.learners.blend.candidates import Candidate, LeftOut
 from committee.learners.blend.out_of_fold import ValidationRows
 from committee.learners.blend.weights import (
     MIN_PROBABILITY,
     OF_ALL_FITS,
     WeightedVote,
     best_sharpness,
+    d2_score,
     log_loss_weights,
     loss_weights,
+    resolve_loss,
+    row_losses,
     squared_error_weights,
 )
 from committee.objectives.losses import Loss, LossChoice, Squared
@@ -39,9 +41,6 @@ from committee.vote.explain.contributions import probability_contributions
 from committee.vote.explain.tree_contributions import Output, tree_contributions
 from committee.vote.links.mean import Identity, Log
 from committee.vote.links.probability import Share
-
-if TYPE_CHECKING:
-    from committee.learners.blend.members import Candidate
 
 
 @with_parameters

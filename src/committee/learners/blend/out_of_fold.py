@@ -1,24 +1,47 @@
-"""Validation rows of the members: folds, out-of-fold predictions, and when out-of-bag predictions may replace them."""
+"""Members of a committee of ensembles: folds, fits of candidates on them, and predictions for held-out rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import json
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
+from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from committee.data.categories import MAX_SUBSET_CATEGORIES
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64, Index, Mask
-from committee.data.rows import Rows, TargetRows, nonzero_sample_weights
+from committee.data.parallel import MemberExecutor, member_executor
+from committee.data.rows import GivenRows, Rows, TargetRows, inner_weights, nonzero_sample_weights
 from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import HighCardinality
 from committee.data.text import pluralize
+from committee.files.documents import Arrays, Tensors
+from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
+from committee.files.store import parse_json
+from committee.learners.base.fit_record import Codec
 from committee.learners.base.row_sampling import Fold, content_digests, group_folds
-from committee.learners.blend.members import Effort
+from committee.learners.blend.candidates import Candidate, Effort, predict_estimator, train_estimator
+from committee.learners.blend.time_plan import Deadline
+from committee.vote.committee import Committee, RegressionCommittee
+from committee.voters.compact_voters import compact_voters
+
+FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.LinAlgError)
+"""Errors that leave a candidate out; others end the fit."""
+
+Bytes = NDArray[np.uint8]
+Job: TypeAlias = "tuple[Candidate, dict[str, Any], int]"
+"""A candidate, its settings and the number of a fold."""
+
+
+# --- folds ------------------------------------------------------------------------------------------------------------
 
 
 def default_n_folds(n: float, effort: Effort) -> tuple[int, int]:
@@ -169,3 +192,272 @@ def predictions_of_all(rows: Rows | TargetRows, row: Index, predictions: F64, n_
     mean = np.full_like(total, np.nan)
     np.divide(total, count[:, None], out=mean, where=count[:, None] > 0.0)
     return np.asarray(mean[same])
+
+
+# --- fits -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A trained candidate."""
+
+    name: str
+    committees: Sequence[Committee | RegressionCommittee]
+    """One trained on all rows, or one for each of its folds."""
+    predictions: F64
+    """Predictions for the validation rows: probabilities ``(n, K)`` or numbers ``(n, 1)``, or NaN."""
+    seconds: float
+    temperature: float | None = None
+    """Temperature of the committees' links; None: their links are as trained."""
+
+    def sharpened(self, sharpness: float) -> Member:
+        """Copy with the temperature, if there is one, divided by `sharpness`."""
+        if self.temperature is None:
+            return self
+        temperature = self.temperature / sharpness
+        tempered = [one for one in self.committees if isinstance(one, Committee)]
+        committees = [replace(one, link=one.link.tempered(temperature)) for one in tempered]
+        predictions = sharpened(self.predictions, sharpness)
+        return replace(self, committees=committees, predictions=predictions, temperature=temperature)
+
+
+def sharpened(p: F64, sharpness: float) -> F64:
+    """Probabilities ``(n, K)`` in proportion to ``p^sharpness``: those of a temperature divided by the sharpness."""
+    powers = p**sharpness
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedFit:
+    """A committee, its evidence ``(n, K)`` or numbers ``(n, 1)`` for held-out rows, and settings chosen by trials."""
+
+    committee: Committee | RegressionCommittee
+    predictions: F64
+    tuned: dict[str, Any] = field(default_factory=dict)
+
+
+def _encode_fit(fit: TrainedFit) -> tuple[Bytes, Bytes, F64, Bytes]:
+    from safetensors.numpy import save
+
+    arrays: Arrays = {}
+    text = json.dumps(describe_model(fit.committee, Tensors(arrays)), allow_nan=False)
+    stored = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    tuned = np.frombuffer(json.dumps(fit.tuned).encode(), np.uint8)
+    return np.frombuffer(text.encode(), np.uint8), np.frombuffer(stored, np.uint8), fit.predictions, tuned
+
+
+def _decode_fit(text: Bytes, stored: Bytes, predictions: F64, tuned: Bytes) -> TrainedFit:
+    from safetensors.numpy import load
+
+    document: dict[str, Any] = parse_json(text.tobytes().decode(), "member")
+    if document.get("class") not in COMMITTEES:
+        raise ValueError("a member is not a committee")
+    return TrainedFit(
+        rebuild_model(document, Tensors(load(stored.tobytes()))),
+        predictions,
+        parse_json(tuned.tobytes().decode(), "settings"),
+    )
+
+
+FIT_CODEC = Codec(_encode_fit, _decode_fit)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    name: str
+    number: int
+    fit: TrainedFit | Exception
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class FoldTrainer:
+    rows: Rows | TargetRows
+    """Encoded rows with category codes, from which each fit learns its own target statistics."""
+    folds: Sequence[Fold]
+    categorical: list[int] | None
+    seed: int
+    n_jobs: int | None
+    given: GivenRows | None = None
+    """The rows as the user gives them, for estimators of other libraries; None without such."""
+
+    def on_fold(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
+        fold = self.folds[number]
+        train, weights = fold.train, fold.train_weights
+        if candidate.max_rows is not None and candidate.max_rows < len(train):
+            drawn = self.sample(train, candidate.max_rows, number)
+            train, weights = train[drawn], weights[drawn]
+        if candidate.estimator is not None:
+            return self._of_user(candidate, train, weights, fold.test, number)
+        model = self.model(candidate, settings, train, weights, number)
+        committee, X = model.committee_, self.rows.cells[fold.test]
+        if isinstance(self.rows, Rows):
+            predictions = committee.link.evidence(model.decision_function(X), committee.total_weight)
+        else:
+            predictions = model.predict(X)[:, None]
+        return TrainedFit(committee, predictions, _tuned(model))
+
+    def _of_user(self, candidate: Candidate, train: Index, weights: F64, test: Index, number: int) -> TrainedFit:
+
+        assert self.given is not None
+        seed = self.seed + number
+        committee = train_estimator(candidate, self.rows, self.given, train, weights, seed, self.n_jobs)
+        return TrainedFit(committee, predict_estimator(committee, self.given[test]))
+
+    def sample(self, index: Index, size: int, number: int) -> Index:
+        """Return positions in `index` of a stratified sample, a superset of smaller ones with the same `number`."""
+        labels = self.rows.labels[index] if isinstance(self.rows, Rows) else np.zeros(len(index), dtype=np.uint16)
+        return stratified_sample(labels, size, self.seed + number)
+
+    def on_sample(self, candidate: Candidate, size: int) -> None:
+        """Train on `size` of the first fold's training rows, to measure the time."""
+        fold = self.folds[0]
+        drawn = self.sample(fold.train, size, 0)
+        share = max(1, round(len(fold.test) * size / len(fold.train)))
+        settings = candidate.parameters | ({"oob_score": True} if candidate.out_of_bag else {})
+        with warnings.catch_warnings(), suppress(*FAILURES):  # which the fit itself reports
+            warnings.simplefilter("ignore")
+            train, weights = fold.train[drawn], fold.train_weights[drawn]
+            if candidate.estimator is not None:  # whose predictions may take longer than its fit
+                self._of_user(candidate, train, weights, fold.test[:share], 0)
+            else:
+                self.model(candidate, settings, train, weights, 0)
+
+    def outcome(self, candidate: Candidate, settings: dict[str, Any], number: int) -> Outcome:
+        """Train on a fold without warnings; an error that leaves the candidate out is part of the outcome."""
+        begun = time.perf_counter()
+        fit: TrainedFit | Exception
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                fit = self.on_fold(candidate, settings, number)
+            except FAILURES as error:
+                fit = error
+        return Outcome(candidate.name, number, fit, time.perf_counter() - begun)
+
+    def on_all(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
+        model = self.model(candidate, settings, np.arange(len(self.rows)), self.rows.weights, number)
+        committee = model.committee_
+        if isinstance(self.rows, TargetRows):
+            return TrainedFit(committee, model.oob_prediction_[:, None])
+        votes = model.oob_decision_function_ * committee.total_weight
+        return TrainedFit(committee, committee.link.evidence(votes, committee.total_weight))
+
+    def model(self, candidate: Candidate, settings: dict[str, Any], index: Index, weights: F64, number: int) -> Any:
+        own: dict[str, Any] = {"random_state": self.seed + number, "n_jobs": self.n_jobs}
+        own["categorical_features"] = self.categorical
+        if "calibrate" in candidate.learner.declared_parameters:
+            own["calibrate"] = None
+        model = candidate.learner(**(own | settings))
+        if candidate.seconds is not None:
+            model.set_callbacks(Deadline(candidate.seconds))
+        y = self.rows.labels if isinstance(self.rows, Rows) else self.rows.target
+        uniform = self.rows.uniform and bool((weights == weights[0]).all())
+        model.fit(self.rows.cells[index], y[index], None if uniform else inner_weights(weights))
+        model.committee_ = replace(model.committee_, voters=compact_voters(model.committee_.voters))
+        return model
+
+    def without_validation(self, candidate: Candidate) -> Member:
+        begun = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as of rows that are too few for a split
+            model = self.model(candidate, candidate.parameters, np.arange(len(self.rows)), self.rows.weights, 0)
+        return Member(candidate.name, [model.committee_], np.empty((0, 1)), time.perf_counter() - begun)
+
+
+class ParallelFolds:
+    """Fits on folds by an executor, ahead of the run that takes them one after the other.
+
+    The first fit of a candidate that tunes its learning rate finds the rate of its other folds, which wait for it. All
+    fits that need no other are trained at the same time, and then all that need these. Leaving `under_way` cancels the
+    rest. Fits of `candidates`, in the order of the run, begin before the run takes them. `seconds` has the training
+    time of each candidate.
+    """
+
+    def __init__(
+        self, executor: MemberExecutor, under_way: ExitStack, fits: FoldTrainer, candidates: Sequence[Candidate]
+    ) -> None:
+        self._executor, self._under_way, self._fits, self._candidates = executor, under_way, fits, candidates
+        self._begun = set[tuple[str, int]]()
+        self._results: Iterator[Outcome] = iter(())
+        self._found: dict[tuple[str, int], Outcome] = {}
+        self._tuned: dict[str, dict[str, Any]] = {}
+        self.seconds: dict[str, float] = {}
+
+    def fit(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
+        place = candidate.name, number
+        if place not in self._begun:
+            self._begin(candidate, settings, number)
+        while place not in self._found:
+            self._keep(next(self._results))
+        outcome = self._found.pop(place)
+        self.seconds[candidate.name] = self.seconds.get(candidate.name, 0.0) + outcome.seconds
+        if isinstance(outcome.fit, Exception):
+            raise outcome.fit
+        return outcome.fit
+
+    def _keep(self, outcome: Outcome) -> None:
+        self._found[outcome.name, outcome.number] = outcome
+        if isinstance(outcome.fit, TrainedFit):
+            self._tuned.setdefault(outcome.name, outcome.fit.tuned)
+
+    def _begin(self, candidate: Candidate, settings: dict[str, Any], number: int) -> None:
+        # this fit, and all that can begin with it
+        for outcome in self._results:
+            self._keep(outcome)
+        names = [one.name for one in self._candidates]
+        later = self._candidates[names.index(candidate.name) + 1 :] if candidate.name in names else []
+        first, others = [], list(self._jobs(candidate, settings, number))
+        if _tunes_rate(candidate, settings):
+            first, others = others[:1], []
+        for one in later:
+            if not _tunes_rate(one, one.parameters):
+                others += self._jobs(one, one.parameters, 0)
+            elif one.name in self._tuned:
+                others += self._jobs(one, one.parameters | self._tuned[one.name], 1)
+            elif (one.name, 0) not in self._begun:
+                first.append((one, dict(one.parameters), 0))
+        jobs = first + others
+        self._begun |= {(one.name, k) for one, _, k in jobs}
+        train = self._fits.outcome  # one object, which is sent once
+        self._results = self._under_way.enter_context(self._executor.results(delayed(train)(*one) for one in jobs))
+
+    def _jobs(self, candidate: Candidate, settings: dict[str, Any], first: int) -> Iterator[Job]:
+        for number in range(first, n_fits(candidate, self._fits.folds)):
+            if (candidate.name, number) not in self._begun:
+                yield candidate, dict(settings), number
+
+
+@contextmanager
+def parallel_folds(fits: FoldTrainer, wanted: Sequence[Candidate], *, in_time: bool) -> Iterator[ParallelFolds | None]:
+    """Yield fits on folds by the executor in force, or None without one; if `in_time`, none begins ahead."""
+    executor = member_executor()
+    if executor is None:
+        yield None
+        return
+    with ExitStack() as under_way:
+        yield ParallelFolds(executor, under_way, fits, [] if in_time else [one for one in wanted if not one.out_of_bag])
+
+
+def n_fits(candidate: Candidate, folds: Sequence[Fold]) -> int:
+    return len(folds) if candidate.n_fits is None else min(candidate.n_fits, len(folds))
+
+
+def _tuned(model: Any) -> dict[str, Any]:
+    # settings that boosting chose by trials, for fits on other folds
+    if not hasattr(model, "learning_rate_"):
+        return {}
+    found = {"learning_rate": model.learning_rate_}
+    if model.n_estimators == "auto":
+        found["n_estimators"] = model.n_estimators_
+    if model.max_leaf_nodes == "auto":
+        found["max_leaf_nodes"] = model.max_leaf_nodes_
+    if model.subsample == "auto":
+        found["subsample"] = model.subsample_
+    if model.max_features == "auto" and model.max_features_ == 0:
+        found["max_features"] = None
+    return found
+
+
+def _tunes_rate(candidate: Candidate, settings: dict[str, Any]) -> bool:
+    return bool(replace(candidate, parameters=settings).settings.get("learning_rate") == "auto")

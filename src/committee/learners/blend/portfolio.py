@@ -20,8 +20,7 @@ from committee.data.text import byte_text
 from committee.learners.bagging.random_forest import ForestEstimator, RandomForestClassifier, RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.base.row_sampling import Fold
-from committee.learners.blend.losses import fits_means
-from committee.learners.blend.members import Candidate, Effort, LeftOut
+from committee.learners.blend.candidates import Candidate, Effort, LeftOut
 from committee.learners.boosting.adaboost import AdaBoostClassifier
 from committee.learners.gradient.gradient_boosting import (
     GradientBoosting,
@@ -31,6 +30,7 @@ from committee.learners.gradient.gradient_boosting import (
 from committee.learners.gradient.trials import FEWEST_ROUNDS, MOST_ROUNDS, leaves_by_rows, most_leaves
 from committee.learners.trees.probit_boost import LogitBoostClassifier
 from committee.objectives.losses import Loss, Squared
+from committee.vote.links.mean import Log
 
 MOST_DRAWN: dict[Effort, dict[str, int]] = {
     "fast": {"forest": 4000, "sbpmt": 2000},
@@ -141,6 +141,10 @@ def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Can
         return changed
     on_loss = [_with(one, loss=loss) for one in _ON_LOSS.values()]
     return changed + (on_loss[:1] if effort == "fast" else on_loss)
+
+
+def fits_means(loss: Loss) -> bool:
+    return isinstance(loss, Squared) or isinstance(loss.link, Log)
 
 
 def for_loss(one: Candidate, loss: Loss) -> Candidate:

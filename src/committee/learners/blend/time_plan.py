@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from committee.learners.blend.members import Candidate
+from committee.learners.blend.candidates import Candidate
 
 if TYPE_CHECKING:
     from committee.learners.blend.portfolio import FitCosts  # with all learners, which no prediction needs

@@ -1,23 +1,30 @@
-"""Candidates that the user names: some of the library's own, and estimators of any library."""
+"""Candidates of a committee of ensembles: the library's, those that `candidates` names, and their fits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.pipeline import Pipeline, _name_estimators
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
+from committee.data.matrices import is_out_of_core
 from committee.data.number_types import F64, Index
-from committee.data.rows import GivenRows, Rows, TargetRows, counts_rows
-from committee.data.text import suggest_names
+from committee.data.rows import GivenRows, Rows, TargetRows, counts_rows, given_table
+from committee.data.text import suggest_names, warn_user
 from committee.learners.base.estimator import CommitteeEstimator, fit_weighted, seeded, weight_argument
-from committee.learners.blend.members import Candidate
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Share
+from committee.vote.members import reads_tables
 from committee.voters.estimators import EstimatorVoters, RegressorVoters
+
+Effort = Literal["fast", "default", "best"]
 
 EFFORT = "default"
 """Entry that stands for the candidates of the effort."""
@@ -27,6 +34,47 @@ _TOLERANCE = 1e-3
 """Largest difference of a sum of probabilities from 1."""
 _SET_BY_COMMITTEE = ("categorical_features", "calibrate", "n_jobs")
 """Parameters of the library's learners that a committee sets itself."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A learner that may become a member, and the rows on which it is trained."""
+
+    name: str
+    learner: type[Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
+    out_of_bag: bool = False
+    """Whether it is fitted once, with out-of-bag predictions; others are fitted on folds."""
+    lines: bool = False
+    """Whether it is a candidate because of its linear leaves, which sparse rows do not have."""
+    moved: bool = False
+    """Whether it predicts means for a loss that the mean does not minimise, and is shifted by the best constant on
+    held-out rows."""
+    n_fits: int | None = None
+    """Number of folds on which it is fitted, the first ones. None: all."""
+    max_rows: int | None = None
+    """Most training rows of a fold that a fit has, a stratified sample of them. None: all."""
+    seconds: float | None = None
+    """Seconds after which a fit takes no further round or voter. None: any."""
+    estimator: Any = None
+    """Estimator of another library, which is trained in place of a `learner`; that is ``object`` then."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {} if self.estimator is not None else dict(self.learner(**self.parameters).get_params(deep=False))
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A candidate that is not a member, and the reason; loss or seconds are NaN if they are unknown."""
+
+    name: str
+    reason: str
+    loss: float = float("nan")
+    seconds: float = float("nan")
+    failed: bool = field(default=False, repr=False)
+    """Whether its fit raised an error."""
+
 
 # --- entries ----------------------------------------------------------------------------------------------------------
 
@@ -38,6 +86,10 @@ def named_estimators(candidates: Any) -> list[tuple[str, Any]]:
     """
     entries = candidates if isinstance(candidates, list | tuple) else []
     entries = [one for one in entries if hasattr(_estimator(one), "get_params")]
+    if not entries:
+        return []
+    from sklearn.pipeline import _name_estimators  # predictions of a model need no pipeline
+
     last_steps = [_last_step(one) for one in entries if not _is_pair(one)]
     names = iter([name for name, _ in _name_estimators(last_steps)])
     return [(one[0] if _is_pair(one) else next(names), _estimator(one)) for one in entries]
@@ -52,6 +104,8 @@ def _estimator(entry: Any) -> Any:
 
 
 def _last_step(estimator: Any) -> Any:
+    from sklearn.pipeline import Pipeline
+
     return _last_step(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) and estimator.steps else estimator
 
 
@@ -120,28 +174,7 @@ def _candidate(name: str, estimator: Any) -> Candidate:
     return Candidate(name, type(estimator), settings)
 
 
-def with_estimators(candidates: Any, replaced: Mapping[str, Any]) -> list[Any]:
-    named = iter(named_estimators(candidates))
-    pairs = [None if isinstance(one, str) else next(named) for one in candidates]
-    return [
-        entry if pair is None or pair[0] not in replaced else (pair[0], replaced[pair[0]])
-        for entry, pair in zip(candidates, pairs, strict=True)
-    ]
-
-
 # --- fits -------------------------------------------------------------------------------------------------------------
-
-
-def check_weights(wanted: Sequence[Candidate], weights: F64) -> None:
-    if counts_rows(weights):
-        return
-    for one in wanted:
-        if one.estimator is not None and weight_argument(one.estimator) is None:
-            raise ValueError(
-                f"candidates has {one.name!r}, {one.estimator!r}, whose fit takes no sample_weight, and the rows have "
-                "weights (sample_weight or class_weight) that are no small whole numbers. Leave out the candidate or "
-                "the weights."
-            )
 
 
 def train_estimator(
@@ -200,3 +233,108 @@ def predict_estimator(committee: Committee | RegressionCommittee, given: GivenRo
 def _failure(what: str, error: Exception) -> RuntimeError:
     first_line = next(iter(str(error).splitlines()), "")
     return RuntimeError(f"its {what} raised {type(error).__name__}{f': {first_line}' if first_line else ''}")
+
+
+# --- the parameter ----------------------------------------------------------------------------------------------------
+
+
+class CandidateChoice(CommitteeEstimator):
+    """Base of the committees of ensembles, with the parameter `candidates`."""
+
+    candidates: Any
+    effort: Effort
+    _numbers: ClassVar[bool] = False
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Get parameters, as scikit-learn's; with those of estimators among `candidates`, by their names."""
+        params = super().get_params(deep)
+        if deep:
+            for name, estimator in named_estimators(self.candidates):
+                params[name] = estimator
+                params |= {f"{name}__{key}": value for key, value in estimator.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as scikit-learn's; ``name=estimator`` replaces the estimator of that name in `candidates`."""
+        if "candidates" in params:
+            self.candidates = params.pop("candidates")
+        if replaced := dict(named_estimators(self.candidates)).keys() & params.keys():
+            named = iter(named_estimators(self.candidates))
+            names = [None if isinstance(one, str) else next(named)[0] for one in self.candidates]
+            self.candidates = [
+                (name, params.pop(name)) if name in replaced else one
+                for name, one in zip(names, self.candidates, strict=True)
+            ]
+        return super().set_params(**params)
+
+    @abstractmethod
+    def _of_library(self, n: float = 0.0, n_scores: int = 1, *, every: bool = False) -> list[Candidate]:
+        """Candidates of the effort for n rows, or `every` one that the library has."""
+
+    def _wanted(self, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
+        of_effort = self._of_library(n, n_scores)
+        if self.candidates is None:
+            return of_effort
+        every = self._of_library(n, n_scores, every=True)
+        known = [one.name for one in every]
+        check_candidates(self.candidates, known, list(self.declared_parameters), numbers=self._numbers)
+        return user_candidates(self.candidates, of_effort, every)
+
+    @property
+    def _has_foreign(self) -> bool:
+        return bool(named_estimators(self.candidates)) and any(one.estimator is not None for one in self._wanted())
+
+    def _check_foreign(self, table: Any, rows: Any) -> None:
+        if not self._has_foreign:
+            return
+        if is_out_of_core(table):
+            raise ValueError(
+                "candidates has estimators of other libraries, which need all rows at once, and X is read in pieces; "
+                "give rows in memory, or only candidates of this library."
+            )
+        for one in [] if counts_rows(rows.weights) else self._wanted():
+            if one.estimator is not None and weight_argument(one.estimator) is None:
+                raise ValueError(
+                    f"candidates has {one.name!r}, {one.estimator!r}, whose fit takes no sample_weight, and the rows "
+                    "have weights (sample_weight or class_weight) that are no small whole numbers. Leave out the "
+                    "candidate or the weights."
+                )
+
+    def _no_checkpoint(self, X: Any) -> str | None:
+        if self._has_foreign:
+            return "candidates has estimators that are trained by code that is not the library's, and cannot be kept"
+        return super()._no_checkpoint(X)
+
+    def _warn_of_failures(self, failed: Sequence[LeftOut]) -> None:
+        named = {name for name, _ in named_estimators(self.candidates)}
+        for one in failed:
+            if one.failed and one.name in named:
+                warn_user(f"the candidate {one.name!r} is left out: {one.reason}")
+
+    def _given(self, table: Any, numbers: Index, cells: Any) -> GivenRows:
+        """Pair encoded rows `cells` with the same rows of the user's table, where they have these `numbers`."""
+        whole = given_table(table, getattr(self.table_, "left_out", ()))
+        some = whole if _num_samples(whole) == len(cells) else _safe_indexing(whole, numbers)
+        return GivenRows(some, cells)
+
+    def _refuse_foreign(self: Any, error: type[Exception], what: str, otherwise: str = "") -> None:
+        members = getattr(self, "member_names_", [])  # one class has none
+        if foreign := [name for name in members if reads_tables(self.member(name).voters.members[0])]:
+            names = ", ".join(map(repr, foreign))
+            remedy = f"Call it on model.without({names}), the vote of the other members{otherwise}."
+            if len(foreign) == len(members):
+                remedy = f"Train one with candidates of committee, such as 'default'{otherwise}."
+            raise error(f"{what}, and {names} {'is' if len(foreign) == 1 else 'are'} of another library. {remedy}")
+
+    def _for_file(self) -> Self:
+        self._refuse_foreign(
+            TypeError,
+            "a model file holds members of committee's own classes alone, so that loading it never runs anyone's code",
+            ", or use skops.io.dump or joblib.dump, which hold all",
+        )
+        model = super()._for_file()
+        if self.candidates is None or all(isinstance(one, str) for one in self.candidates):
+            return model
+        model = copy(model)
+        model.candidates = [one for one in self.candidates if isinstance(one, str)] or None
+        return model
