@@ -20,8 +20,7 @@ from benchmarks.default_tables import Problem, problems
 from benchmarks.figures import Figure, Findings, command
 from benchmarks.pairing import Spread
 from committee import Committee, GradientBoostingClassifier, lossless
-from committee.learners.pruning.lossless import elected_classes
-from committee.learners.pruning.vote_cells import VoteCells
+from committee.learners.pruning.vote_cells import VoteCells, elected_classes
 from committee.voters.rounds import Rounds
 
 SECONDS = 15.0

@@ -44,7 +44,7 @@ TESTS = {
     "learners.certificates.certificates": (
         "tests/learners/certificates/test_certificates.py",
         "tests/learners/certificates/test_fitted_bounds.py",
-        "tests/learners/blend/test_certificates.py",
+        "tests/learners/blend/test_out_of_fold.py",
     ),
     "files.store": ("tests/files/test_store.py", "tests/files/test_kinds.py", "tests/test_golden_files.py"),
 }

@@ -39,7 +39,7 @@ from committee.learners.gradient.gradient_boosting import GradientBoostingRegres
 from committee.learners.nesting.nested_trees import BoostingTreeClassifier as BoostingTreeClassifier
 from committee.learners.nesting.nested_trees import MatryoshkaClassifier as MatryoshkaClassifier
 from committee.learners.nesting.nested_trees import ProbabilisticAdaBoostClassifier as ProbabilisticAdaBoostClassifier
-from committee.learners.pruning.lossless import lossless as lossless
+from committee.learners.pruning.pruning import lossless as lossless
 from committee.learners.pruning.pruning import prune as prune
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter as LeafReweighter
 from committee.learners.reweighting.leaf_reweighter import LeafReweighterRegressor as LeafReweighterRegressor

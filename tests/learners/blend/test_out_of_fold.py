@@ -1,13 +1,22 @@
-"""Folds of a user's splitter and of groups, and too few rows for folds."""
+"""Held-out rows of a committee of ensembles: folds, groups, its reserve, rows kept from the fit, and their bounds."""
+
+from functools import cache
 
 import numpy as np
 import polars as pl
 import pytest
-from numpy.testing import assert_array_equal
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit, TimeSeriesSplit
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit, TimeSeriesSplit, train_test_split
 
-from committee import CommitteeClassifier, CommitteeRegressor
+from committee import CommitteeClassifier, CommitteeRegressor, MarginReweighter, RandomForestClassifier, load
+from committee.bounds import VoterLosses, held_out_errors
+from committee.bounds.held_out_rows import unlabelled_margins
 from committee.learners.blend.portfolio import candidates
+from committee.learners.certificates.certificates import CERTIFICATES, UNLABELLED
+from committee.learners.trained_ensembles import certify, voter_losses
 from tests.small_portfolio import BOTH, FAST, rows_for
 from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
 
@@ -178,3 +187,168 @@ def test_rows_that_hold_the_same_are_too_few():
     with pytest.warns(UserWarning, match="equal rows count as one; the only row of a class is never held"):
         model = CommitteeClassifier("fast", random_state=0).fit(np.zeros_like(X), y)
     assert model.n_folds_ == 0
+
+
+# --- rows kept from the fit, and the reserve --------------------------------------------------------------------------
+
+
+def drawn(n, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    scores = np.column_stack([X[:, 0] * X[:, 1] + k * X[:, 2] + np.sin(2.0 * X[:, 3] + k) for k in range(n_classes)])
+    return X, (scores + 0.5 * rng.gumbel(size=scores.shape)).argmax(axis=1)
+
+
+@cache
+def fitted(n_classes):
+    return CommitteeClassifier(**FAST).fit(*drawn(300, n_classes, 0))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("votes", ["own", "labels"])
+def test_rows_kept_from_the_fit_give_every_bound(n_classes, votes):
+    model, (X, y) = fitted(n_classes), drawn(400, n_classes, 1)
+    unlabelled = {"X_unlabelled": X} if votes == "own" else {}
+    certificate = certify(model, X, y, votes=votes, X_test=X, y_test=y, **unlabelled)
+    expected = {*CERTIFICATES, UNLABELLED} - {"partition"} if votes == "own" else {*CERTIFICATES}
+    assert set(certificate.bounds) == expected
+    assert all(bound.value > certificate.test_error for bound in certificate.bounds.values())
+    if votes == "own":
+        assert certificate.test_error == np.mean(model.predict(X) != y)
+    assert certificate["test_set"].value < 0.5
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("votes", ["own", "labels"])
+def test_a_wrong_row_has_half_of_the_vote_against_it(n_classes, votes):
+    model, (X, y) = fitted(n_classes), drawn(2000, n_classes, 1)
+    losses = voter_losses(model, X, y, votes=votes)
+    assert losses.n_voters == model.committee_.n_voters
+    assert losses.errors.sum() > 100
+    assert (losses.gibbs()[losses.errors] >= 0.5 - 1e-9).all()
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_bounds_fail_no_more_often_than_they_may(n_classes):
+    model, (X, y), n, delta, times = fitted(n_classes), drawn(10_000, n_classes, 1), 150, 0.2, 60
+    losses = voter_losses(model, X, y)
+    error, leads = losses.errors.mean(), model.committee_.margins(X, model.predict(X))
+    failures = dict.fromkeys([*CERTIFICATES, UNLABELLED], 0)
+    rng = np.random.default_rng(2)
+    for _ in range(times):
+        rows, unlabelled = rng.choice(len(y), n, replace=False), rng.choice(len(y), n, replace=False)
+        some = VoterLosses(losses.least[rows], None, losses.weights, False, n_classes, wrong=losses.wrong[rows])
+        for name, bound in CERTIFICATES.items():
+            failures[name] += bound(some, delta=delta).value < error
+        failures[UNLABELLED] += unlabelled_margins(some, leads[unlabelled], delta).value < error
+    # twice as many as may be are as good as impossible: less than 1 in 1,000
+    assert max(failures.values()) <= 2 * delta * times
+    assert failures["test_set"] > 0  # and that one is no larger than it has to be
+
+
+def test_its_own_rows_give_none():
+    X, y = drawn(300, 2, 0)
+    with pytest.raises(ValueError, match=r"no rows that are new to the CommitteeClassifier: .*on='validation'"):
+        certify(fitted(2), X, y, on="oob")
+    with pytest.raises(ValueError, match="no rows that are new to the CommitteeClassifier"):
+        MarginReweighter(fitted(2), on="oob").fit(X, y)
+
+
+def test_numbers_have_no_error():
+    X, y = noisy_scores(100)
+    with pytest.raises(TypeError, match="is the regressor CommitteeRegressor"):
+        certify(CommitteeRegressor(**FAST).fit(X, y), X, y)
+
+
+# --- the reserve -----------------------------------------------------------------------------------------------------
+
+X, X_NEW, y, y_new = train_test_split(*load_breast_cancer(return_X_y=True), test_size=0.3, random_state=0)
+WEIGHT = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+MODEL = CommitteeClassifier("fast", cv=2, reserve=0.2, random_state=0)
+
+
+@cache
+def reserving():
+    return clone(MODEL).fit(X, y)
+
+
+def test_the_committee_is_that_of_the_other_rows():
+    model = clone(MODEL).set_params(keep_oof=True).fit(X, y, WEIGHT)
+    reserve = model.reserved_rows_
+    assert len(reserve) == int(0.2 * (WEIGHT > 0).sum())
+    assert (WEIGHT[reserve] > 0).all() and (np.diff(reserve) > 0).all()
+    others = np.setdiff1d(np.arange(len(y)), reserve)
+    alone = clone(model).set_params(reserve=0.0).fit(X[others], y[others], WEIGHT[others])
+    assert_same_bits(model, alone, X_NEW)
+    assert_array_equal(model.oof_decision_function_[others], alone.oof_decision_function_)
+    assert np.isnan(model.oof_decision_function_[reserve]).all()
+    assert_allclose(model.reserve_score_, model.score(X[reserve], y[reserve]), rtol=1e-12)
+    assert_allclose(model.reserve_loss_, log_loss(y[reserve], model.predict_proba(X[reserve])), rtol=1e-9)
+
+
+def test_categories_of_the_reserve_alone_are_unknown():
+    reserve = reserving().reserved_rows_
+    names = np.array(["a", "b"])[np.arange(len(y)) % 2].astype(object)
+    names[reserve[:3]] = "rare"
+    rows = pl.DataFrame({f"x{j}": X[:, j] for j in range(3)} | {"name": names.tolist()})
+    model = clone(MODEL).fit(rows, y)
+    assert_array_equal(model.reserved_rows_, reserve)
+    assert model.table_.categories[3] == ("a", "b")
+    assert_allclose(model.reserve_score_, model.score(rows[reserve.tolist()], y[reserve]))
+
+
+def test_its_certificate_is_that_of_held_out_rows(tmp_path):
+    model, reserve = reserving(), reserving().reserved_rows_
+    wrong = model.predict(X[reserve]) != y[reserve]
+    expected = held_out_errors(VoterLosses(np.where(wrong[:, None], -1, 1), None, np.ones(1)), delta=0.05)
+    found = certify(model, X, y, on="oob")
+    assert found.n_untouched == len(reserve)
+    assert_allclose(found.headline.value, expected.value, rtol=1e-12)
+    alone = certify(model, X[reserve], y[reserve])
+    assert {name: found[name].value for name in found.bounds} == pytest.approx(
+        {name: alone[name].value for name in alone.bounds}
+    )
+    model.save(tmp_path / "committee.safetensors")
+    again = load(tmp_path / "committee.safetensors")
+    assert certify(again, X, y, on="oob").headline.value == found.headline.value
+
+
+def test_other_rows_are_refused():
+    others = "X and y are not the rows that the CommitteeClassifier was trained on"
+    for rows, labels in ((X[1:], y[1:]), (X[::-1], y[::-1]), (X[:-3], y[:-3])):
+        with pytest.raises(ValueError, match=others):
+            certify(reserving(), rows, labels, on="oob")
+    with pytest.raises(ValueError, match=others):
+        MarginReweighter(reserving(), on="oob").fit(X[::-1], y[::-1])
+    with pytest.raises(ValueError, match="was pruned after its fit"):
+        certify(reserving().prune(0.5), X, y, on="oob")
+
+
+def test_a_vote_that_was_reweighted_by_the_reserve_is_not_certified_by_it():
+    model = MarginReweighter(reserving(), on="oob").fit(X, y)
+    assert certify(model, X, y, on="oob").n_untouched == 0
+
+
+def test_later_fits_forget_it():
+    model = clone(MODEL).fit(X, y).set_params(reserve=0.0).fit(X, y)
+    assert not hasattr(model, "reserved_rows_") and not hasattr(model, "reserve_loss_")
+    with pytest.raises(ValueError, match=r"Fit a CommitteeClassifier with reserve=0\.1"):
+        certify(model, X, y, on="oob")
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "message"),
+    [
+        (MODEL, {"cv": GroupKFold(2)}, "reserve=0.2 is drawn without regard to groups or time, which cv="),
+        (MODEL, {"cv": 2}, r"reserve=0\.2 is drawn without regard to groups .* the folds respect"),
+        (MODEL, {"class_weight": "balanced"}, "class_weight='balanced' counts the labels of all rows"),
+        (RandomForestClassifier(5), {"reserve": 0.2, "class_weight": "balanced"}, "='balanced' counts the labels of"),
+        (MODEL, {"reserve": 1e-4}, "reserve=0.0001 is 0 of 398 rows"),
+        (MODEL, {"reserve": 1.0}, "reserve"),
+    ],
+)
+def test_refused(model, arguments, message):
+    groups = {"groups": np.arange(len(y)) % 5} if "cv" in arguments else {}
+    with pytest.raises(ValueError, match=message):
+        clone(model).set_params(**arguments).fit(X, y, **groups)

@@ -29,7 +29,7 @@ from committee import (
     prune,
 )
 from committee.learners.reweighting.leaf_reweighter import quantile_level
-from committee.learners.reweighting.out_of_bag_votes import oob_mean_votes
+from committee.learners.reweighting.unseen_rows import oob_mean_votes
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
 from committee.report import PruningPathDisplay
 

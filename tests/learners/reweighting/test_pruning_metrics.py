@@ -21,7 +21,6 @@ from xgboost import XGBClassifier
 import committee
 from committee import LeafReweighter, load, prune
 from committee.learners.reweighting.leaf_cuts import score_trees
-from committee.learners.reweighting.out_of_bag_votes import oob_class_votes
 from committee.learners.reweighting.pruning_metrics import (
     CLASS_LOSSES,
     RowLossMetric,
@@ -29,6 +28,7 @@ from committee.learners.reweighting.pruning_metrics import (
     classification_metric,
     scorer_name,
 )
+from committee.learners.reweighting.unseen_rows import oob_class_votes
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
 from committee.report import PruningPathDisplay
 from committee.vote.committee import Committee

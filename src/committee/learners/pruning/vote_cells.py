@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64, Index, Mask
+from committee.learners.reweighting.leaf_cuts import score_trees
+from committee.vote.committee import Committee
+from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest
 from committee.voters.redundant_splits import category_sides
+from committee.voters.rounds import Rounds
+from committee.voters.shared_forest import SharedForest
+
+MOST_MULTIPLES = 1e4  # largest number of multiples of the votes' unit up to which votes are counted exactly
+MOST_ENTRIES = 2 * 10**8  # nodes times distinct splits of the largest ensemble whose cells are searched
+BLOCK = 1 << 22  # numbers held at a time while the parts of many rows are added
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +115,6 @@ def _reachable_values(forest: Forest, nodes: NDArray[np.intp], left: Mask) -> Ma
     return reach
 
 
-BLOCK = 1 << 22  # numbers held at a time while the parts of many rows are added
-
-
 @dataclass(frozen=True, eq=False)
 class VoteParts:
     """Scores of the leaves, and the part of the vote to which each belongs: a tree, a round or a leaf."""
@@ -189,3 +196,116 @@ def unit_of(numbers: F64, most: float) -> float | None:
     zeros = np.log2((bits & -bits).astype(np.float64)).astype(np.int64)
     unit = float(np.ldexp(1.0, int((exponent - 53 + zeros).min())))
     return unit if unit > 0.0 and float(sizes.max()) <= most * unit else None
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedParts:
+    """Parts of a committee that get new weights: trees (those with equal splits merged), rounds, or leaves."""
+
+    committee: Committee  # of a `SharedForest`, or of `Rounds` of one
+    forest: Forest  # trees of different splits, or all trees of the rounds
+    scores: F64  # (N, K): what a leaf adds to the class scores
+    leaves: bool  # whether each leaf is a part
+
+    @classmethod
+    def of(cls, committee: Committee, fewest: Literal["trees", "leaves"]) -> WeightedParts:
+        forest, weights = score_trees(committee)
+        scores = forest.node_votes * np.repeat(weights, forest.n_nodes)[:, None]
+        if isinstance(committee.voters, Rounds):
+            return cls(committee, committee.voters.forest, scores, fewest == "leaves")
+        if scores.shape[1] == 1:
+            scores = np.hstack([np.zeros_like(scores), scores])
+        return cls(committee, *_merged(forest, scores), fewest == "leaves")
+
+    @property
+    def has_merged(self) -> bool:
+        rounds = isinstance(self.committee.voters, Rounds)
+        return not rounds and len(self.forest) < len(self.committee)
+
+    @property
+    def counted(self) -> str:
+        return "leaves" if self.leaves else "rounds" if isinstance(self.committee.voters, Rounds) else "trees"
+
+    @property
+    def too_large(self) -> bool:
+        split = self.forest.feature >= 0
+        tests = np.column_stack([self.forest.feature[split], self.forest.threshold[split]])
+        return len(np.unique(tests, axis=0)) * len(split) > MOST_ENTRIES
+
+    @cached_property
+    def unit(self) -> float | None:
+        return unit_of(np.concatenate([self.scores.ravel(), self._start]), MOST_MULTIPLES)
+
+    @property
+    def _start(self) -> F64:
+        given = self.committee.intercept
+        if given is None:
+            return np.zeros(self.scores.shape[1])
+        return given if len(given) > 1 else np.append(0.0, given)
+
+    @cached_property
+    def part(self) -> Index:
+        if self.leaves:
+            leaf = self.forest.feature < 0
+            return np.where(leaf, np.cumsum(leaf) - 1, 0)
+        rounds = self.committee.voters
+        per = rounds.n_outputs if isinstance(rounds, Rounds) else 1
+        return np.repeat(np.arange(len(self.forest)) // per, self.forest.n_nodes)
+
+    def parts(self) -> VoteParts:
+        unit = self.unit or 1.0
+        return VoteParts(
+            cells=VoteCells.of(self.forest),
+            scores=self.scores / unit,
+            start=self._start / unit,
+            part=self.part,
+            elect=lambda X: elected_classes(self.committee, X),
+            exact=self.unit is not None,
+        )
+
+    def built(self, factors: F64) -> Committee:
+        """Return the committee with its parts multiplied by ``factors[:-1]`` and its intercept by ``factors[-1]``."""
+        kept = np.flatnonzero(factors[:-1])
+        intercept = self.committee.intercept
+        intercept = None if intercept is None else intercept * factors[-1]
+        if self.leaves or self.has_merged:
+            return self._of_values(self.scores * factors[self.part][:, None], intercept)
+        if not len(kept):
+            return replace(self.committee.select([0], [0.0]), intercept=intercept)
+        return replace(self.committee.select(kept, self.committee.weights[kept] * factors[kept]), intercept=intercept)
+
+    def _of_values(self, scores: F64, intercept: F64 | None) -> Committee:
+        # trees without any effect are left out
+        leaf = self.forest.feature < 0
+        two = scores.shape[1] == 2
+        value = scores[:, 1:] - scores[:, :1] if two else scores
+        value = np.where(leaf[:, None], value, 0.0) + 0.0  # no negative zeros
+        width = np.abs(value[:, 0]) if two else np.ptp(value, axis=1)
+        counts = np.flatnonzero(np.maximum.reduceat(width, self.forest.offset[:-1]) > 0.0)
+        forest = replace(self.forest, label=None, value=np.ascontiguousarray(value), n_classes=scores.shape[1])
+        small = SharedForest.of(Forest.concatenate([forest[counts if len(counts) else [0]]]))
+        if intercept is not None and two and len(intercept) == 2:
+            intercept = intercept[1:] - intercept[:1]
+        link = Softmax()
+        return replace(self.committee, voters=small, weights=np.ones(len(small)), link=link, intercept=intercept)
+
+
+def elected_classes(committee: Committee, X: F64) -> Index:
+    return committee.class_indices(replace(committee, table=None).predict(X))
+
+
+def _merged(forest: Forest, scores: F64) -> tuple[Forest, F64]:
+    first: dict[bytes, int] = {}
+    merged = np.arange(len(forest))
+    for t, (begin, end) in enumerate(zip(forest.offset[:-1].tolist(), forest.offset[1:].tolist(), strict=True)):
+        words = slice(int(forest.category_offset[begin]), int(forest.category_offset[end]))
+        arrays = (forest.feature, forest.threshold, forest.left, forest.missing_left)
+        key = b"".join(array[begin:end].tobytes() for array in arrays)
+        key += (forest.category_offset[begin : end + 1] - forest.category_offset[begin]).tobytes()
+        merged[t] = first.setdefault(key + forest.category_bits[words].tobytes(), t)
+    scores = scores.copy()
+    for t in np.flatnonzero(merged != np.arange(len(forest))).tolist():
+        to, begin, end = int(forest.offset[merged[t]]), int(forest.offset[t]), int(forest.offset[t + 1])
+        scores[to : to + end - begin] += scores[begin:end]
+    stay = merged == np.arange(len(forest))
+    return forest[stay], scores[np.repeat(stay, forest.n_nodes)]

@@ -21,14 +21,6 @@ from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.text import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
-from committee.learners.reweighting.cut_path import (
-    Fold,
-    LeafPath,
-    LeafSearch,
-    LeafStep,
-    SelectionCriterion,
-    shuffled_folds,
-)
 from committee.learners.reweighting.leaf_cuts import (
     LeafCutter,
     LeafRows,
@@ -37,8 +29,9 @@ from committee.learners.reweighting.leaf_cuts import (
     share_subtrees,
     trees_within,
 )
-from committee.learners.reweighting.pruning_metrics import check_max_loss, metric_name, scorer_name
-from committee.learners.reweighting.synthetic_rows import interpolated_rows
+from committee.learners.reweighting.pruning_metrics import SelectionCriterion, check_max_loss, metric_name, scorer_name
+from committee.learners.reweighting.pruning_paths import Fold, LeafPath, LeafSearch, LeafStep, shuffled_folds
+from committee.learners.reweighting.unseen_rows import interpolated_rows
 from committee.learners.trained_ensembles.out_of_bag import draws_by_weight, refuse_weighted_draws
 from committee.learners.trained_ensembles.trained_ensemble import RowsGiven, TrainedEnsemble, refuse_missing
 from committee.vote.weighted_votes import WeightedVotes

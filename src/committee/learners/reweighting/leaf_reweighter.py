@@ -16,17 +16,23 @@ from committee.data.parallel import n_threads
 from committee.data.rows import TargetRows, row_weights
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
 from committee.learners.reweighting.base_leaf_reweighter import BaseLeafReweighter, FitRows, WholeVote
-from committee.learners.reweighting.cut_path import LINK, ClassCriterion, NumberCriterion
 from committee.learners.reweighting.leaf_cuts import LeafRows
 from committee.learners.reweighting.leaf_regression import HalfSquares, SmoothPinball, VoteLoss
-from committee.learners.reweighting.out_of_bag_votes import (
+from committee.learners.reweighting.pruning_metrics import (
+    LINK,
+    ClassCriterion,
+    NumberCriterion,
+    classification_metric,
+    regression_loss,
+    regression_metric,
+)
+from committee.learners.reweighting.unseen_rows import (
     BLOCK,
     enough_oob_trees,
     oob_class_votes,
     oob_mean_votes,
     refuse_few_oob_trees,
 )
-from committee.learners.reweighting.pruning_metrics import classification_metric, regression_loss, regression_metric
 from committee.learners.trained_ensembles.out_of_bag import (
     check_oob_predictions,
     checked_out_of_bag_mask,

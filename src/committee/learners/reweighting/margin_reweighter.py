@@ -22,9 +22,15 @@ from committee.data.typed_json import read_named_parameters
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import fitted, parameter, with_parameters
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter, Limits, prune_leaves
-from committee.learners.reweighting.out_of_bag_votes import refuse_few_oob_trees
 from committee.learners.reweighting.pruning_metrics import check_max_loss, classification_metric, metric_name
-from committee.learners.reweighting.voter_path import PrunedVote, PruningPath, evaluate_path, pruning_path, reweighted
+from committee.learners.reweighting.pruning_paths import (
+    PrunedVote,
+    PruningPath,
+    evaluate_path,
+    pruning_path,
+    reweighted,
+)
+from committee.learners.reweighting.unseen_rows import refuse_few_oob_trees
 from committee.learners.trained_ensembles.out_of_bag import checked_out_of_bag_mask, refuse_weighted_draws
 from committee.learners.trained_ensembles.trained_ensemble import (
     RowsGiven,

@@ -1,4 +1,4 @@
-"""Metrics of pruning: the loss that a smaller vote may add to that of its ensemble (`max_loss`)."""
+"""Metrics of pruning: the losses that choose among cuts, and the loss that a smaller vote may add (`max_loss`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from committee.data.number_types import F64, Index, Mask
-from committee.learners.reweighting.out_of_bag_votes import Halves, SizeFactors, extrapolate_to_all
+from committee.learners.reweighting.leaf_cuts import LeafRows
+from committee.learners.reweighting.unseen_rows import Halves, SizeFactors, extrapolate_to_all
+from committee.vote.links.probability import Softmax
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,6 +30,8 @@ differ on others."""
 
 N_GROUPS = 30
 """Groups of rows that the jackknife leaves out in turn: the relative error of its standard error is then 1/8."""
+
+LINK = Softmax()  # refitted scores are log-odds of two classes, and logarithms of the shares of several
 
 RowLoss: TypeAlias = Callable[[Any, F64], F64]
 """Loss of each row ``(n,)`` from class numbers ``(n,)`` and probabilities ``(n, K)``, or numbers and predictions."""
@@ -226,6 +230,71 @@ class FixedClassifier(ClassifierMixin, FixedPredictions):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Any:
         return self.stored[X[:, 0]]
+
+
+# --- criteria of cuts -------------------------------------------------------------------------------------------------
+
+
+class SelectionCriterion(ABC):
+    """Row losses that choose `growth` and `C`, row scores that `min_gain` compares, and the metric of `max_loss`.
+
+    Scores and targets are standardised by `centre` and `unit`.
+    """
+
+    loss_name: ClassVar[str]
+    score_name: str
+    metric: PruningMetric
+    centre: float
+    unit: float
+
+    @abstractmethod
+    def loss_and_score(self, score: F64, rows: LeafRows) -> F64:
+        """Return loss and score of each row ``(2, n)`` from the vote's scores ``(n, D)``."""
+
+    @abstractmethod
+    def predictions(self, score: F64) -> F64:
+        """Return probabilities ``(n, K)``, or numbers ``(n,)``."""
+
+
+@dataclass(frozen=True)
+class ClassCriterion(SelectionCriterion):
+    metric: PruningMetric
+    centre: float = 0.0
+    unit: float = 1.0
+    loss_name: ClassVar[str] = "log_loss"
+    score_name = "accuracy"
+
+    def loss_and_score(self, score: F64, rows: LeafRows) -> F64:
+        share = LINK.probability(score)
+        labels = np.asarray(rows.y, dtype=np.intp)
+        logs = np.log(np.maximum(share, np.finfo(float).tiny))
+        loss = -logs[np.arange(len(rows)), labels] if rows.target is None else -(rows.target * logs).sum(axis=1)
+        return np.stack([loss, share.argmax(axis=1) == labels])
+
+    def predictions(self, score: F64) -> F64:
+        return LINK.probability(score)
+
+
+@dataclass(frozen=True)
+class NumberCriterion(SelectionCriterion):
+    """Squared error or pinball loss, and one minus its ratio to that of the best constant, `constant_loss`."""
+
+    centre: float
+    unit: float
+    loss: RowLoss
+    constant_loss: float
+    metric: PruningMetric
+    score_name: str
+    loss_name: ClassVar[str] = "loss"
+
+    def loss_and_score(self, score: F64, rows: LeafRows) -> F64:
+        assert rows.target is not None
+        loss = self.loss(rows.target[:, 0], score[:, 0])
+        explained = 1.0 - loss / self.constant_loss if self.constant_loss > 0.0 else np.zeros_like(loss)
+        return np.stack([loss, explained])
+
+    def predictions(self, score: F64) -> F64:
+        return self.centre + self.unit * score[:, 0]
 
 
 # --- losses of rows --------------------------------------------------------------------------------------------------

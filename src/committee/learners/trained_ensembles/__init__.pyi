@@ -5,8 +5,8 @@ from committee.learners.certificates.fitted_bounds import for_adaboost as for_ad
 from committee.learners.certificates.fitted_bounds import for_sbpmt as for_sbpmt
 from committee.learners.certificates.fitted_bounds import for_vote as for_vote
 from committee.learners.certificates.rademacher_bounds import for_quadboost as for_quadboost
-from committee.learners.pruning.lossless import LosslessVote as LosslessVote
-from committee.learners.pruning.lossless import lossless as lossless
+from committee.learners.pruning.pruning import LosslessVote as LosslessVote
+from committee.learners.pruning.pruning import lossless as lossless
 from committee.learners.pruning.pruning import prune as prune
 from committee.learners.reweighting.leaf_reweighter import LeafReweighter as LeafReweighter
 from committee.learners.reweighting.leaf_reweighter import LeafReweighterRegressor as LeafReweighterRegressor

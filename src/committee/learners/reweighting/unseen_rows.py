@@ -1,19 +1,29 @@
-"""Out-of-bag predictions of an ensemble and of its trees, and their extrapolation to votes of all voters."""
+"""Rows that voters have not seen: votes on out-of-bag rows, extrapolated to all voters, and synthetic rows."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.matrices import Matrix
+from committee.data.bins import column_digests, row_digests, unordered_digests
+from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Index, Mask
+from committee.data.table_schema import TableSchema
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.forest import Forest
 
 BLOCK = 4096  # rows whose votes are counted at a time
+
+COPIES = 4  # synthetic rows per distinct row
+MAX_ROWS = 20_000
+MAX_CELLS = 2_000_000  # cells of the synthetic rows, and of the rows between which they lie
+CANDIDATES = 256  # rows drawn for each row, among which near ones are looked for
+NEIGHBOURS = 8  # nearest candidates, one of which is drawn
+DIFFERENCES = 1 << 22  # cells of differences between them that are held at a time
 
 LEAST_OOB_TREES = 3.0
 """Mean number of out-of-bag trees of a row below which classification errors do not follow a + b / m: two trees are
@@ -204,3 +214,96 @@ def oob_probabilities(committee: Committee, data: Any, unseen: Mask | None, n_th
             tally *= np.divide(weights.sum(), heavy, out=np.zeros_like(heavy), where=heavy > 0.0)[:, None]
             found[place, rows] = committee.probability_of(tally)
     return found[0], (found[1], found[2])
+
+
+# --- synthetic rows ---------------------------------------------------------------------------------------------------
+
+
+class SyntheticRows(NamedTuple):
+    matrix: F64  # (m, p)
+    beside: Index  # (m,): the nearer of the two rows of each; of equal rows the first
+    weight: F64  # (m,): weight of all rows that are equal to that one
+
+    def below(self, matrix: Matrix) -> Matrix:
+        if not isinstance(matrix, SparseMatrix):
+            return np.concatenate([matrix, self.matrix])
+        row, column = np.nonzero(self.matrix)
+        more = np.cumsum(np.bincount(row, minlength=len(self.matrix)))
+        return SparseMatrix(
+            np.append(matrix.start, matrix.start[-1] + more),
+            np.append(matrix.column, column.astype(np.int32)),
+            np.append(matrix.value, self.matrix[row, column]),
+            matrix.n_columns,
+        )
+
+
+def interpolated_rows(
+    X: Matrix, weight: F64 | None, table: TableSchema | None, seed: int, n_threads: int = 1
+) -> SyntheticRows:
+    """Return synthetic rows between near rows of an encoded matrix, for ensembles whose trees have all seen all rows.
+
+    Votes are fitted to the ensemble's predictions of them instead of labels, which the trees have memorised. L. Breiman
+    and N. Shang (Born again trees, 1996) draw each column by itself; between near rows columns stay dependent. Their
+    cells do not depend on the order of rows or columns, nor on how often a row occurs; their weights do on that.
+    """
+    p = X.shape[1]
+    _, first, equal = np.unique(row_digests(X, n_threads), return_index=True, return_inverse=True)
+    place = np.argsort(unordered_digests(X[first], n_threads))[: max(1, MAX_CELLS // p)]
+    dense = X[first[place]]
+    if isinstance(dense, SparseMatrix):
+        dense = np.concatenate(list(dense.blocks(np.arange(p), n_threads)))
+    order = np.argsort(column_digests(dense, n_threads), kind="stable")
+    categorical = np.zeros(p, dtype=bool) if table is None else np.asarray(table.categorical)
+    ordered = np.ascontiguousarray(dense[:, order])  # sums go by the order in memory
+    between, beside = _interpolate(ordered, categorical[order], np.random.default_rng(seed))
+    matrix = np.empty_like(between)
+    matrix[:, order] = between
+    chosen = place[beside]
+    of_equal = np.bincount(equal, weights=weight).astype(np.float64)
+    return SyntheticRows(matrix, first[chosen], of_equal[chosen])
+
+
+def _interpolate(X: F64, categorical: Mask, random: np.random.Generator) -> tuple[F64, Index]:
+    n, p = X.shape
+    present = np.where(np.isnan(X), 0.0, X)
+    discrete = categorical | (present == np.floor(present)).all(axis=0)
+    m = min(COPIES * n, MAX_ROWS, max(1, MAX_CELLS // p))
+    copies, rest = divmod(m, n)
+    beside = np.concatenate([np.tile(np.arange(n), copies), random.permutation(n)[:rest]])
+    other = _near(X, beside, random)
+    share = 0.5 * random.random((m, 1))
+    one, two = X[beside], X[other]
+    between = one + share * (two - one)
+    # categories, whole numbers, and a value beside a missing one are taken from either row
+    drawn = discrete | np.isnan(between)
+    taken = np.where(random.random((m, p)) < share, two, one)
+    return np.where(drawn, taken, between), beside
+
+
+def _near(X: F64, beside: Index, random: np.random.Generator) -> Index:
+    n = len(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column without a value
+        deviation = np.nanstd(X, axis=0)
+    scaled = X / np.where(deviation > 0.0, deviation, 1.0)
+    found = np.empty(len(beside), dtype=np.intp)
+    step = max(1, DIFFERENCES // (CANDIDATES * X.shape[1]))
+    for begin in range(0, len(beside), step):
+        rows = beside[begin : begin + step]
+        every = np.arange(len(rows))
+        if n > CANDIDATES:
+            others = random.integers(0, n, (len(rows), CANDIDATES))
+        else:
+            others = np.tile(np.arange(n), (len(rows), 1))
+        apart = _squared_distances(scaled, rows, others)
+        apart[others == rows[:, None]] = np.inf
+        nearest = np.argsort(apart, axis=1, kind="stable")[:, :NEIGHBOURS]
+        found[begin : begin + step] = others[every, nearest[every, random.integers(0, nearest.shape[1], len(rows))]]
+    return found
+
+
+def _squared_distances(scaled: F64, rows: Index, others: Index) -> F64:
+    difference = scaled[others] - scaled[rows][:, None]
+    missing = np.isnan(scaled)
+    one_missing = missing[others] != missing[rows][:, None]  # one unit apart
+    return np.asarray((np.where(np.isnan(difference), one_missing, difference) ** 2).sum(axis=2))
