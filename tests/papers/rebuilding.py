@@ -1,4 +1,4 @@
-"""Commands of the papers on small tables, and ways to disturb a run: changed tables, and an interrupt."""
+"""Commands of the papers on small tables, and tables that are changed under a run."""
 
 import csv
 import json
@@ -51,18 +51,3 @@ def assert_other_rows_are_refused(
     reverse_rows(other, table)
     with pytest.raises(ValueError, match=f"holds cells of another table '{table}' than the one read now"):
         rebuild(other, tmp_path / "out", tables=[table], repeats=1, **options)
-
-
-def broken_off_and_resumed(
-    rebuild: Callable[..., Any], after: int, folder: Path, out: Path, **options: Any
-) -> tuple[Any, list[Any]]:
-    """The results of a run that was interrupted after some cells and started again, and the steps of the second run."""
-
-    def interrupt(done: int, *_: Any) -> None:
-        if done == after:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        rebuild(folder, out, **options, progress=interrupt)
-    steps: list[Any] = []
-    return rebuild(folder, out, **options, progress=lambda *step: steps.append(step)), steps

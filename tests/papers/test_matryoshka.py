@@ -40,7 +40,7 @@ from committee.papers.matryoshka.cells import (
 )
 from committee.papers.matryoshka.figures import RHOS, by_inner_size, by_level, by_voters, nested_bound, whole_sizes
 from committee.papers.matryoshka.rebuild import rebuild
-from committee.papers.matryoshka.results import NestingResults, bound_signs, duel, promised, setting_of, wrong
+from committee.papers.matryoshka.report import NestingResults, bound_signs, duel, promised, setting_of, wrong
 from committee.papers.shared.cells import key_of
 from committee.papers.shared.pages import packed, unpacked
 from committee.papers.shared.tables import Fold
@@ -67,10 +67,6 @@ def folder(tmp_path_factory):
 
 
 def test_tables_are_refused(folder):
-    with pytest.raises(
-        ValueError, match="are read from a folder; make a folder with `committee papers fetch` and give it with"
-    ):
-        read_named("sonar", None)
     with pytest.raises(ValueError, match="'pima' has 3 classes, but must have two; name other tables with --tables"):
         read_named("pima", folder)
     assert len(NAMES) == 12

@@ -19,11 +19,11 @@ from committee.papers.sbpmt import rivals, simulation, table2
 from committee.papers.sbpmt.rebuild import rebuild
 from committee.papers.sbpmt.table2 import FOREST, OURS
 from committee.papers.shared.cells import finished_cells
-from committee.papers.shared.pages import packed, save, unpacked
+from committee.papers.shared.pages import save, unpacked
 from committee.papers.shared.tables import SOURCE_TABLES, check_known_at_openml, load_source_table, mease_wyner
 from committee.report.folds import Labels, Table, stratified_folds
 from committee.report.statistics import poisson_binomial_test
-from tests.papers.rebuilding import broken_off_and_resumed, records, reverse_rows, run, write_folder
+from tests.papers.rebuilding import records, reverse_rows, run, write_folder
 
 
 @pytest.fixture
@@ -114,17 +114,6 @@ def test_one_cell_is_what_scikit_learn_would_say(quick, folder):
     cell = table2.fold_cell(table, split, table2.classifier("default", 0))
     model = table2.classifier("default", 0).fit(table.frame[train.tolist()], y[train])
     assert cell["right"] == (model.predict(table.frame[test.tolist()]) == y[test]).sum() and cell["rows"] == 15
-
-
-def test_an_interrupted_run_goes_on(quick, folder, tmp_path):
-    def both(folder, out, **options):
-        return rebuilt_rows(folder, out, "iris", "glass", repeats=2, **options)
-
-    whole = both(folder, tmp_path / "whole")
-    resumed, seen = broken_off_and_resumed(both, 23, folder, tmp_path / "broken")
-    assert len(seen) == 17 and [row.accuracies for row in resumed] == [row.accuracies for row in whole]
-    one = rebuilt_rows(folder, tmp_path / "broken", "iris", progress=lambda *_: pytest.fail("run again"))
-    assert one[0].accuracies == whole[0].accuracies[:10], "fewer repeats are read off"
 
 
 def test_cells_of_other_rows_settings_or_seeds_are_refused(quick, folder, tmp_path, monkeypatch):
@@ -301,15 +290,6 @@ def test_the_tests_are_those_of_their_definitions():
     assert again.over_tables.probability == pytest.approx(found.over_tables.probability), "no row counts twice"
 
 
-def test_a_row_of_methods_is_read_from_its_cells():
-    marks = np.array([True, False, True])
-    own = {"table": "iris", "right": packed(marks), "rows": 3}
-    cells = [{**own, "method": method} for method in (OURS, FOREST) for _ in range(10)]
-    [found] = rivals.results_of(table2.published()[:1], [OURS, FOREST], cells)
-    assert len(found.right[FOREST]) == 10 and found.accuracies(OURS) == pytest.approx(np.full(10, 200 / 3))
-    assert found.alone(OURS, FOREST) == 0
-
-
 def test_small_runs_need_no_folder(two, quick, tmp_path):
     with pytest.warns(UserWarning, match="left out: none"):
         assert "mean of 1" in rebuild(None, tmp_path, rivals=True, small=True)[0].rows[-1]
@@ -340,7 +320,10 @@ def test_one_long_boosting_gives_the_errors_of_all_short_ones():
 
 
 def test_the_simulation_resumes_and_averages(tmp_path):
-    rebuild(None, tmp_path, figure=2, simulation=SHORT)
+    [grid] = rebuild(None, tmp_path, figure=2, simulation=SHORT)
+    assert [row[0] for row in grid.rows] == ["1", "2"] and [row[4] for row in grid.rows] == ["0.3", "1"]
+    made = {"cells-figure2.jsonl", "figure2.csv", "figure2.png", "tables-figure2.md"}
+    assert {path.name for path in tmp_path.iterdir()} == made
     seen = []
     rebuild(None, tmp_path, figure=2, simulation=SHORT, repeats=2, progress=lambda *step: seen.append(step))
     assert seen == [(2, 2, "simulation")], "the first repeat is there"
@@ -360,13 +343,6 @@ def test_the_simulation_resumes_and_averages(tmp_path):
     lines = records(tmp_path / "figure2.csv")
     assert len(lines) == 14 and {line["runs"] for line in lines} == {"2"}
     assert float(lines[0]["test_error"]) == pytest.approx(both["subagging times"][:, 0].mean(), abs=1e-6)
-
-
-def test_figure_2_is_written_without_any_table(tmp_path):
-    [grid] = rebuild(None, tmp_path, figure=2, simulation=SHORT)
-    made = {"cells-figure2.jsonl", "figure2.csv", "figure2.png", "tables-figure2.md"}
-    assert {path.name for path in tmp_path.iterdir()} == made
-    assert [row[0] for row in grid.rows] == ["1", "2"] and [row[4] for row in grid.rows] == ["0.3", "1"]
 
 
 def test_figure2_has_the_four_panels(tmp_path):

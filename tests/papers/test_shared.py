@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info
 from committee.papers.shared import cells as shared_cells
 from committee.papers.shared.cells import Task, finished_cells
 from committee.papers.shared.options import check_at_least_one, in_order
-from committee.papers.shared.pages import compared, packed, signs_text, standard_error, unpacked
+from committee.papers.shared.pages import compared, signs_text
 from committee.papers.shared.tables import (
     SOURCE_TABLES,
     Bundled,
@@ -110,11 +110,6 @@ def test_names_and_counts_are_checked():
         check_at_least_one(jobs=0)
 
 
-def test_standard_error():
-    assert standard_error([1.0, 3.0]) == pytest.approx(1.0)
-    assert standard_error([1.0]) == 0.0
-
-
 def test_a_comparison_counts_tables_and_rows():
     found = compared(np.array([[0.1, 0.2, 0.3], [0.2, 0.2 + 1e-16, 0.1]]), [(2, 0), (0, 0), (0, 3)])
     assert (found.signs.wins, found.signs.losses, found.signs.ties) == (1, 1, 1), "rounding decides nothing"
@@ -124,11 +119,6 @@ def test_a_comparison_counts_tables_and_rows():
     none = compared(np.zeros((2, 0)), [])
     assert np.isnan(none.probability) and np.isnan(none.less) and none.signs.pvalue == 1.0
     assert np.isnan(compared(np.zeros((2, 2))).probability), "without rows there is no such test"
-
-
-def test_bits_come_back():
-    right = np.random.default_rng(0).random(21) < 0.5
-    assert (unpacked(packed(right), 21) == right).all()
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

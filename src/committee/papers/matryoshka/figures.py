@@ -24,7 +24,7 @@ from committee.papers.matryoshka.cells import (
     TREE,
     Setting,
 )
-from committee.papers.matryoshka.results import Measure, NestingResults, log_loss, measure, setting_of, wrong
+from committee.papers.matryoshka.report import Measure, NestingResults, log_loss, measure, setting_of, wrong
 from committee.papers.shared.pages import (
     AMBER,
     BLUE,

@@ -37,7 +37,7 @@ def rebuild(
         nesting_cell,
         read_named,
     )
-    from committee.papers.matryoshka.results import NestingResults
+    from committee.papers.matryoshka.report import NestingResults
     from committee.papers.shared.cells import Task, finished_cells, journal_of
     from committee.papers.shared.pages import write_page
     from committee.papers.shared.tables import Bundled, Fold

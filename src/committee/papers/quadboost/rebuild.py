@@ -33,9 +33,17 @@ def rebuild(
     from functools import partial
 
     from committee.papers.quadboost import report
-    from committee.papers.quadboost.methods import FULL, LEARNERS, QUICK, search_cell
+    from committee.papers.quadboost.methods import (
+        ANEW_L2,
+        ANEW_LINF,
+        FULL,
+        LEARNERS,
+        QUICK,
+        published,
+        read_binary,
+        search_cell,
+    )
     from committee.papers.quadboost.report import results_of
-    from committee.papers.quadboost.tables import ANEW_L2, ANEW_LINF, published, read_binary
     from committee.papers.shared.cells import Task, finished_cells, journal_of
     from committee.papers.shared.pages import save
     from committee.papers.shared.tables import Bundled

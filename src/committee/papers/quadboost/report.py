@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64
 from committee.files.journal import Cell
-from committee.papers.quadboost.tables import (
+from committee.papers.quadboost.methods import (
     ADABOOST,
     ANEW_L2,
     ANEW_LINF,
