@@ -21,8 +21,8 @@ from committee.bounds import (
     voting,
     voting_certified,
 )
-from committee.bounds.class_complexity import splits_of_bins, splits_of_rows
 from committee.bounds.margin_curves import DRAWN, THETAS
+from committee.bounds.rademacher import splits_of_bins, splits_of_rows
 from committee.data.bins import Bins
 from committee.objectives.pac_bayes import kl_inverse
 from tests.examples import examples

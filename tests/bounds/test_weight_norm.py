@@ -18,7 +18,7 @@ from committee.bounds import (
     expected_complexity,
     massart,
 )
-from committee.bounds.weight_norm import RADII_PER_DOUBLING, SCALES, SURROGATES
+from committee.bounds.rademacher import RADII_PER_DOUBLING, SCALES, SURROGATES
 from committee.objectives.complexity import Complexity, rademacher
 from committee.objectives.losses import Exponential, Logistic, Probit, Squared, SquaredHinge
 from tests.oracles import bounds as oracle

@@ -34,7 +34,7 @@ from committee import (
 )
 from committee.dask import ClusterError, fit, shards
 from committee.dask.shards import groups_of
-from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.rounds import LinearLeaves
 from tests.dask.conftest import client_of
 from tests.patience import PATIENCE
 from tests.small_portfolio import use_small_members

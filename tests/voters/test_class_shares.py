@@ -17,10 +17,10 @@ from committee.files.documents import Tensors
 from committee.vote.committee import Committee
 from committee.vote.exports.score_trees import ScoreTrees
 from committee.vote.links.probability import Share
-from committee.voters.compact_voters import compact_voters
 from committee.voters.flat_trees import SHARE_DTYPES, ClassShares
 from committee.voters.forest import Forest
 from committee.voters.shared_forest import SharedForest
+from committee.voters.tree_voters import compact_voters
 from tests.crafted_files import Change, craft, put, refused, swap, tell
 from tests.oracles import traverse
 

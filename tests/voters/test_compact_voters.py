@@ -25,7 +25,7 @@ from committee.vote.committee import Committee
 from committee.vote.explain.contributions import probability_contributions
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.members import MemberCommittees
-from committee.voters.compact_voters import TOLERANCE, compact_voters
+from committee.voters.tree_voters import TOLERANCE, compact_voters
 
 FEW: dict[str, Any] = {"n_estimators": 3, "random_state": 0}
 LEARNERS = [

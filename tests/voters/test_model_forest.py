@@ -15,9 +15,8 @@ from scipy.special import expit, ndtr
 from committee.data.design import Design
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Share
-from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
-from committee.voters.model_forest import ModelForest
+from committee.voters.model_forest import BoostedCommittees, ModelForest
 from committee.voters.protocol import Voters
 from tests.cast_votes import forest_by_hand, stump_by_hand
 from tests.oracles import traverse

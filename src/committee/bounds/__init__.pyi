@@ -3,10 +3,6 @@ from committee.bounds.boosting import boosting_vc as boosting_vc
 from committee.bounds.boosting import exponential_loss as exponential_loss
 from committee.bounds.boosting import margin_product as margin_product
 from committee.bounds.boosting import model_tree_vc_dimension as model_tree_vc_dimension
-from committee.bounds.class_complexity import ensemble_complexity as ensemble_complexity
-from committee.bounds.class_complexity import expected_complexity as expected_complexity
-from committee.bounds.class_complexity import ln_tree_class as ln_tree_class
-from committee.bounds.class_complexity import massart as massart
 from committee.bounds.held_out_rows import held_out_errors as held_out_errors
 from committee.bounds.held_out_rows import unlabelled_margins as unlabelled_margins
 from committee.bounds.margin_curves import breiman_margin as breiman_margin
@@ -25,6 +21,13 @@ from committee.bounds.pac_bayes import first_order as first_order
 from committee.bounds.pac_bayes import partition as partition
 from committee.bounds.pac_bayes import tandem as tandem
 from committee.bounds.pac_bayes import tandem_weights as tandem_weights
+from committee.bounds.rademacher import Surrogate as Surrogate
+from committee.bounds.rademacher import ensemble_complexity as ensemble_complexity
+from committee.bounds.rademacher import ensemble_margin as ensemble_margin
+from committee.bounds.rademacher import ensemble_norm as ensemble_norm
+from committee.bounds.rademacher import expected_complexity as expected_complexity
+from committee.bounds.rademacher import ln_tree_class as ln_tree_class
+from committee.bounds.rademacher import massart as massart
 from committee.bounds.result import Bound as Bound
 from committee.bounds.subsamples import Overlap as Overlap
 from committee.bounds.subsamples import advised_draws as advised_draws
@@ -33,6 +36,3 @@ from committee.bounds.subsamples import overlap as overlap
 from committee.bounds.subsamples import overlap_limits as overlap_limits
 from committee.bounds.subsamples import subagging as subagging
 from committee.bounds.voter_losses import VoterLosses as VoterLosses
-from committee.bounds.weight_norm import Surrogate as Surrogate
-from committee.bounds.weight_norm import ensemble_margin as ensemble_margin
-from committee.bounds.weight_norm import ensemble_norm as ensemble_norm

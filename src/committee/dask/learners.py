@@ -8,8 +8,7 @@ from typing import Any, Self
 
 from dask.base import is_dask_collection
 
-from committee.dask import predictions
-from committee.dask.fits import fit
+from committee.dask import estimators
 from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
@@ -34,7 +33,7 @@ class DaskLearner(_Learner):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Self:
         """Train on Dask collections, or tables of this process; see `committee.dask.fit`."""
-        return fit(self, X, y, sample_weight, self.client, **options)
+        return estimators.fit(self, X, y, sample_weight, self.client, **options)
 
     def fit_here(self, *given: Any, **named: Any) -> Self:
         """Train with the `fit` of the local learner class, without the cluster."""
@@ -43,12 +42,12 @@ class DaskLearner(_Learner):  # type: ignore[misc]
 
     def predict(self, X: Any, **options: Any) -> Any:
         """Predict the class or number of each row, lazily if `X` is lazy (see `committee.dask.predict`)."""
-        return predictions.predict(self, X) if _is_lazy(X, options) else super().predict(X, **options)
+        return estimators.predict(self, X) if _is_lazy(X, options) else super().predict(X, **options)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> float:
         """Compute accuracy or R2 (see `committee.dask.score`)."""
         if _is_lazy(X, options):
-            return predictions.score(self, X, y, sample_weight)
+            return estimators.score(self, X, y, sample_weight)
         found: float = super().score(X, y, sample_weight, **options)
         return found
 
@@ -77,12 +76,12 @@ class DaskLearner(_Learner):  # type: ignore[misc]
 class _DaskClassifier(DaskLearner):
     def predict_proba(self, X: Any, **options: Any) -> Any:
         """Predict class probabilities, lazily if `X` is lazy (see `committee.dask.predict_proba`)."""
-        return predictions.predict_proba(self, X) if _is_lazy(X, options) else super().predict_proba(X, **options)
+        return estimators.predict_proba(self, X) if _is_lazy(X, options) else super().predict_proba(X, **options)
 
     def decision_function(self, X: Any, **options: Any) -> Any:
         """Compute scores, lazily if `X` is lazy (see `committee.dask.decision_function`)."""
         if _is_lazy(X, options):
-            return predictions.decision_function(self, X)
+            return estimators.decision_function(self, X)
         return super().decision_function(X, **options)
 
 

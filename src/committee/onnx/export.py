@@ -10,8 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.packages import require_package
-from committee.onnx.graph import MACHINE_LEARNING, Graph, Node, Value, Width
-from committee.onnx.rows import INPUTS, Inputs, Rows, encoded_columns, encoded_rows, text_columns
+from committee.onnx.graph import (
+    INPUTS,
+    MACHINE_LEARNING,
+    Graph,
+    Inputs,
+    Node,
+    Rows,
+    Value,
+    Width,
+    encoded_columns,
+    encoded_rows,
+    text_columns,
+)
 from committee.onnx.voters import class_outputs, prediction_outputs
 from committee.vote.committee import Committee, RegressionCommittee, as_committee
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.data.number_types import F64
-from committee.onnx.graph import MACHINE_LEARNING, Value
-from committee.onnx.rows import Rows
+from committee.onnx.graph import MACHINE_LEARNING, Rows, Value
 from committee.voters.forest import Forest
 from committee.voters.redundant_splits import MergedLeaves, categories_opposite_missing
 

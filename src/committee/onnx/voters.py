@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from committee.data.design import MAX_NUMBER, Design
 from committee.data.number_types import F64
-from committee.onnx.graph import Value, joined
+from committee.onnx.graph import Rows, Value, encoded_rows, joined
 from committee.onnx.links import (
     Curve,
     Scored,
@@ -24,18 +24,15 @@ from committee.onnx.links import (
     two_sided,
     upper,
 )
-from committee.onnx.rows import Rows, encoded_rows
 from committee.onnx.trees import forest_tally, leaf_numbers, rounds_tally
 from committee.vote.committee import Committee, RegressionCommittee, as_committee
 from committee.vote.members import MemberCommittees
-from committee.voters.committees import BoostedCommittees
 from committee.voters.estimators import EstimatorVoters, RegressorRounds, RegressorVoters, SignedVoters
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
-from committee.voters.linear_leaves import LinearLeaves
-from committee.voters.model_forest import LinearScores, ModelForest
+from committee.voters.model_forest import BoostedCommittees, LinearScores, ModelForest
 from committee.voters.probabilistic_voters import OracleVoters, SoftStumps
-from committee.voters.rounds import Rounds
+from committee.voters.rounds import LinearLeaves, Rounds
 from committee.voters.vote_graph import PathMajority, VoteGraph
 
 

@@ -29,7 +29,7 @@ from committee.vote.links.mean import Log, Ordered
 from committee.vote.margin_distribution import MarginDistribution
 from committee.vote.members import MemberCommittees
 from committee.vote.weighted_votes import lead
-from committee.voters.committees import BoostedCommittees
+from committee.voters.model_forest import BoostedCommittees
 
 # --- one row ----------------------------------------------------------------------------------------------------------
 

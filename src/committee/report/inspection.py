@@ -19,7 +19,7 @@ from committee.vote.explain.contributions import node_means
 from committee.vote.explain.rules import leaf_models, model_coefficients, model_trees
 from committee.vote.margin_distribution import MarginDistribution
 from committee.voters.forest import Forest
-from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.rounds import LinearLeaves
 
 MOST_FEATURES = 10
 MOST_VOTERS = 5

@@ -49,8 +49,7 @@ from committee.report.prediction_pictures import (
 )
 from committee.report.provenance import known_rows_sentence, training_terms
 from committee.voters.forest import Forest
-from committee.voters.linear_leaves import LinearLeaves
-from committee.voters.rounds import Rounds
+from committee.voters.rounds import LinearLeaves, Rounds
 
 FEW_ROWS, FEW_OF_A_CLASS = 200, 20
 """Rows, of all classes and of one, below which metrics are uncertain."""

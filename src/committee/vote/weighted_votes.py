@@ -158,7 +158,7 @@ class WeightedVotes(Storable, ABC):
         ValueError
             If `kind` is unknown, or "cover" needs weights of training rows that the trees do not have.
         """
-        from committee.voters.member_trees import MemberTrees
+        from committee.voters.tree_voters import MemberTrees
 
         if kind == "gain":
             return self.feature_importances_
@@ -193,7 +193,7 @@ class WeightedVotes(Storable, ABC):
         TypeError
             If the voters are not native trees.
         """
-        from committee.voters.member_trees import MemberTrees
+        from committee.voters.tree_voters import MemberTrees
 
         trees = MemberTrees.of(self.voters, self.weights, "apply")
         return trees.apply(self.encode(X), n_threads)
@@ -220,7 +220,7 @@ class WeightedVotes(Storable, ABC):
         TypeError
             If the voters are not native trees.
         """
-        from committee.voters.member_trees import MemberTrees
+        from committee.voters.tree_voters import MemberTrees
 
         return MemberTrees.of(self.voters, self.weights, "decision_path").paths(self.encode(X), n_threads)
 
@@ -452,8 +452,7 @@ class WeightedVotes(Storable, ABC):
 
 
 def _are_native_trees(voters: Voters) -> bool:
-    from committee.voters.linear_leaves import LinearLeaves
-    from committee.voters.rounds import Rounds
+    from committee.voters.rounds import LinearLeaves, Rounds
 
     return isinstance(voters, (Forest, Rounds, LinearLeaves))
 

@@ -22,19 +22,21 @@ from committee.voters.flat_trees import (
     inner_levels,
     positions,
 )
-from committee.voters.forest import VOTE_ARRAYS, Forest, read_vote
-from committee.voters.protocol import VoterIndex
-from committee.voters.redundant_splits import LEFT, RIGHT, UNDECIDED, decided_splits
-from committee.voters.tree_record import (
+from committee.voters.forest import (
     GAINS,
     REAL,
     UNSIGNED,
+    VOTE_ARRAYS,
+    Forest,
     has_record,
     read_record,
+    read_vote,
     record_arrays,
     record_names,
     to_smallest_unsigned,
 )
+from committee.voters.protocol import VoterIndex
+from committee.voters.redundant_splits import LEFT, RIGHT, UNDECIDED, decided_splits
 
 MIN_NODE_LIMIT, NODES_PER_ENTRY = 2**19, 32
 """Limit of the nodes of trees in a file: a constant, or a multiple of the file's entries if larger."""

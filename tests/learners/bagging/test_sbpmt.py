@@ -19,7 +19,7 @@ from committee.data.bins import Binned
 from committee.data.design import Design
 from committee.learners.bagging import sbpmt as learner
 from committee.learners.trees.newton_boost import SCORE_CAP
-from committee.voters.committees import BoostedCommittees
+from committee.voters.model_forest import BoostedCommittees
 from tests.oracles import grow, linear_boost, sbpmt
 from tests.subjects import assert_same_bits
 

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import committee
 from committee import Committee
 from committee.voters.forest import Forest
-from committee.voters.member_trees import MemberTrees
+from committee.voters.tree_voters import MemberTrees
 from tests.gradient_cases import SMALL
 from tests.oracles import traverse
 from tests.stored_models import table as mixed_table

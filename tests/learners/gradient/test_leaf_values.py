@@ -15,7 +15,7 @@ from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.target import refits
 from committee.objectives.losses import REGRESSION_LOSSES
 from committee.voters.forest import Forest
-from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.rounds import LinearLeaves
 from tests.core.checked_tree import grown
 from tests.gradient_cases import PLAIN, answer, both, data, learner, seeds
 from tests.oracles.linear_boost import added, lines_of_a_leaf

@@ -15,7 +15,7 @@ from committee.learners.trees import model_tree
 from committee.learners.trees.model_tree import ModelTreeLimits, depth_for
 from committee.learners.trees.newton_boost import SCORE_CAP
 from committee.papers.sbpmt.table2 import SETTINGS
-from committee.voters.committees import BoostedCommittees
+from committee.voters.model_forest import BoostedCommittees
 from tests.oracles import grow, linear_boost, sbpmt
 from tests.subjects import assert_same_parts
 

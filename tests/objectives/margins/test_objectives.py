@@ -22,8 +22,8 @@ from committee.objectives.margins.linear_objectives import (
 )
 from committee.objectives.margins.margin_costs import Doom, MinCq, Variance, project_on_simplex
 from committee.objectives.margins.named_objectives import OBJECTIVES
-from committee.objectives.programs.interior_point import interior_point
 from committee.objectives.programs.margin_matrix import MarginMatrix
+from committee.objectives.programs.soft_margin import interior_point
 from committee.vote.signed_votes import SignedVotes
 from tests.oracles import margins as oracle
 from tests.oracles.margins import primal_program, value_of

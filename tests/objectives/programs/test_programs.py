@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from committee import LPBoostClassifier
 from committee.data import parallel
 from committee.data.parallel import in_own_thread
-from committee.objectives.margins.many_rows import ManyRows, distinct_lines, opposite_voters
+from committee.objectives.margins.multiclass_margins import ManyRows, distinct_lines, opposite_voters
 from committee.objectives.programs import linear_programs as programs
 from committee.objectives.programs.linear_programs import add_rows, run, simplex_solver
 from committee.objectives.programs.simplex_quadratic import simplex_quadratic

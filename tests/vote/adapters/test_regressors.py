@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 from committee import Committee, GradientBoostingRegressor, MarginDistribution, RegressionCommittee, certify, prune
-from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.rounds import LinearLeaves
 from tests.cli.calls import succeed
 from tests.vote.adapters.every_use import assert_saved_and_explained
 

@@ -24,7 +24,13 @@ from committee import (
     TreeVoter,
 )
 from committee.learners.blend.portfolio import candidates
-from committee.vote.explain.contributions import carried_shares, leaf_probability_shares, probability_contributions
+from committee.vote.explain.contributions import (
+    carried_shares,
+    leaf_probability_shares,
+    mean_slopes,
+    probability_contributions,
+    slopes,
+)
 from committee.vote.explain.tree_contributions import tree_contributions
 from committee.vote.links.probability import (
     LINKS,
@@ -36,7 +42,6 @@ from committee.vote.links.probability import (
     TemperedShare,
     Truncated,
 )
-from committee.vote.links.slopes import mean_slopes, slopes
 from committee.vote.members import MemberCommittees
 from tests.oracles import votes as oracle
 from tests.small_portfolio import BOOSTING, SMALL

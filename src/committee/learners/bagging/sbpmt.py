@@ -39,8 +39,7 @@ from committee.vote.explain.importances import feature_importances
 from committee.vote.explain.rules import leaf_models
 from committee.vote.explain.tree_contributions import Output
 from committee.vote.links.probability import Share
-from committee.voters.committees import BoostedCommittees
-from committee.voters.model_forest import LinkName, ModelForest
+from committee.voters.model_forest import BoostedCommittees, LinkName, ModelForest
 
 if TYPE_CHECKING:
     import polars as pl

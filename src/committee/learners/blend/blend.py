@@ -49,8 +49,7 @@ from committee.learners.blend.weights import WeightedVote, common_rows, select_m
 from committee.objectives.losses import Loss
 from committee.vote.explain.importances import feature_importances
 from committee.vote.members import MemberCommittees
-from committee.voters.committees import BoostedCommittees
-from committee.voters.model_forest import LinearScores
+from committee.voters.model_forest import BoostedCommittees, LinearScores
 
 if TYPE_CHECKING:
     from committee.files.journal import Checkpoint

@@ -31,7 +31,7 @@ from committee.learners.base.row_sampling import Fold, content_digests, group_fo
 from committee.learners.blend.candidates import Candidate, Effort, predict_estimator, train_estimator
 from committee.learners.blend.time_plan import Deadline
 from committee.vote.committee import Committee, RegressionCommittee
-from committee.voters.compact_voters import compact_voters
+from committee.voters.tree_voters import compact_voters
 
 FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.LinAlgError)
 """Errors that leave a candidate out; others end the fit."""

@@ -39,7 +39,7 @@ from committee.learners.boosting.margin_boosting import (
     depth_of_voters,
 )
 from committee.learners.boosting.pool import Candidate, Pool
-from committee.objectives.margins.many_rows import MANY_ROWS, ManyRows
+from committee.objectives.margins.multiclass_margins import MANY_ROWS, ManyRows
 from committee.objectives.programs.soft_margin import VOTERS_AT_ONCE, SoftMarginLP, SoftMarginSolution
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Truncated

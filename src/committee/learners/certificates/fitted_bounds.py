@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from committee.bounds.boosting import boosting_vc, exponential_loss, margin_product, model_tree_vc_dimension
-from committee.bounds.class_complexity import ln_tree_class, splits_of_bins, splits_of_rows
 from committee.bounds.margin_curves import voting, voting_certified
+from committee.bounds.rademacher import ln_tree_class, splits_of_bins, splits_of_rows
 from committee.bounds.result import Bound, check_delta, check_number
 from committee.bounds.subsamples import majority, overlap, subagging, unpack_draws
 from committee.data.bins import Bins, most_bins

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from committee import _core
-from committee.bounds.class_complexity import ln_tree_class, massart
+from committee.bounds.rademacher import ensemble_margin, ensemble_norm, ln_tree_class, massart
 from committee.bounds.result import Bound, check_delta, on_new_rows
-from committee.bounds.weight_norm import ensemble_margin, ensemble_norm
 from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64
 from committee.learners.boosting.largest_margin import LPBoostClassifier

@@ -35,7 +35,7 @@ from committee.learners.gradient.trials import (
 )
 from committee.objectives.losses import Derivatives
 from committee.objectives.losses.base import PlainGradient
-from committee.voters.linear_leaves import LinearLeaves
+from committee.voters.rounds import LinearLeaves
 
 EXTRA_TREES, EXACT_FROM = 2 / 3, 50_000
 """Share of the trees with random thresholds by "auto", and the rows from which it is 0; lines for numbers have 1."""

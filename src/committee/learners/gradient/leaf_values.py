@@ -22,8 +22,7 @@ from committee.data.rows import Offsets, nonzero_weights
 from committee.learners.gradient.target import LossBoosting, Target, add_tree, refits
 from committee.objectives.losses.base import PlainGradient
 from committee.voters.forest import Forest
-from committee.voters.linear_leaves import LeafLines, LinearLeaves
-from committee.voters.rounds import Rounds
+from committee.voters.rounds import LeafLines, LinearLeaves, Rounds
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ from committee.objectives.losses.base import has_kernel
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.forest import Forest
 from committee.voters.growing import forest_from_grown
-from committee.voters.linear_leaves import LeafLines, LinearLeaves
-from committee.voters.rounds import Rounds
+from committee.voters.rounds import LeafLines, LinearLeaves, Rounds
 
 TreeVoters: TypeAlias = Forest | Rounds | LinearLeaves
 

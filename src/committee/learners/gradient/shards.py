@@ -23,7 +23,7 @@ from committee.learners.gradient.leaf_values import LeafPenalty, LineFit, leaf_t
 from committee.learners.gradient.rounds import Draws, ScoredRows
 from committee.learners.gradient.target import Target, add_tree, refits
 from committee.objectives.losses import Loss
-from committee.voters.linear_leaves import LeafLines
+from committee.voters.rounds import LeafLines
 
 LASTING = frozenset({"make", "open", "restart", "catch_up"})  # calls that change a shard's scores for good
 OF_ROUND = frozenset({"begin", "begin_with"})  # calls by which a round begins

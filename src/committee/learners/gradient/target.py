@@ -29,8 +29,7 @@ from committee.learners.base.shared_parameters import FIT_PARAMETERS, with_fit_p
 from committee.objectives.losses import Loss, LossChoice, write_gradients
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity, Log, Ordered
-from committee.voters.linear_leaves import LeafLines, LinearLeaves
-from committee.voters.rounds import Rounds
+from committee.voters.rounds import LeafLines, LinearLeaves, Rounds
 
 _MOST_LOG = 100.0  # largest difference of a log exposure from their median, as target statistics need finite numbers
 _LEAST_HESSIAN = 1e-6  # least hessian of Newton's responses, as a share of the largest

@@ -20,7 +20,7 @@ from committee.papers.shared.pages import BLUE, GREY, grid_of, plain, standard_e
 from committee.papers.shared.tables import NOISE, mease_wyner
 from committee.report.displays.base import new_figure
 from committee.report.page import Grid
-from committee.voters.committees import BoostedCommittees
+from committee.voters.model_forest import BoostedCommittees
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -23,11 +23,10 @@ from committee.vote.links.mean import Average, Log
 from committee.vote.links.probability import Logistic, Share, Softmax
 from committee.vote.members import MemberCommittees
 from committee.vote.weighted_votes import WeightedVotes, signed
-from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
-from committee.voters.linear_leaves import LinearLeaves
-from committee.voters.member_trees import MemberTrees
-from committee.voters.model_forest import ModelForest
+from committee.voters.model_forest import BoostedCommittees, ModelForest
+from committee.voters.rounds import LinearLeaves
+from committee.voters.tree_voters import MemberTrees
 
 MOST_LEAVES = 60
 

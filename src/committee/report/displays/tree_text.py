@@ -21,12 +21,11 @@ from committee.vote.explain.rules import missing_condition, model_tree_means, sp
 from committee.vote.links.mean import Average, Ordered
 from committee.vote.links.probability import Share
 from committee.vote.weighted_votes import WeightedVotes
-from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
-from committee.voters.linear_leaves import LinearLeaves
-from committee.voters.member_trees import MemberTrees
-from committee.voters.model_forest import ModelForest
+from committee.voters.model_forest import BoostedCommittees, ModelForest
 from committee.voters.probabilistic_voters import OracleVoters, SoftStumps
+from committee.voters.rounds import LinearLeaves
+from committee.voters.tree_voters import MemberTrees
 
 MOST_NAMED = 3
 """Classes of a leaf whose shares or scores are written, the largest first."""

@@ -16,9 +16,8 @@ from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link
 from committee.voters.flat_trees import breadth_first, extents, join_words
 from committee.voters.forest import Forest
-from committee.voters.linear_leaves import LeafLines, LinearLeaves
 from committee.voters.protocol import Voters
-from committee.voters.rounds import Rounds
+from committee.voters.rounds import LeafLines, LinearLeaves, Rounds
 
 
 class RegressionParts(NamedTuple):

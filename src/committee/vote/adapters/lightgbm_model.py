@@ -16,7 +16,7 @@ from committee.data.table_schema import TableSchema
 from committee.vote.adapters.boosted_model import BoostedModel, LinkedTrees, NodeLists, check_objective
 from committee.vote.links.mean import Identity, Log, MeanLink
 from committee.voters.flat_trees import extents
-from committee.voters.linear_leaves import LeafLines
+from committee.voters.rounds import LeafLines
 
 OBJECTIVES = ("binary", "multiclass", "multiclassova")
 """Classification objectives."""

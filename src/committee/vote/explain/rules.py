@@ -17,9 +17,8 @@ from committee.data.number_types import F64
 from committee.data.packages import require_package
 from committee.data.table_schema import TableSchema
 from committee.vote.explain.contributions import node_means
-from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
-from committee.voters.model_forest import ModelForest
+from committee.voters.model_forest import BoostedCommittees, ModelForest
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,8 +15,7 @@ from committee.vote.links.mean import Average, Identity
 from committee.vote.links.probability import Share
 from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.forest import Forest
-from committee.voters.linear_leaves import LinearLeaves
-from committee.voters.rounds import Rounds
+from committee.voters.rounds import LinearLeaves, Rounds
 
 Output: TypeAlias = Literal["score", "probability", "prediction"]
 """Quantity that contributions sum to."""

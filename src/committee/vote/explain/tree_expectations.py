@@ -20,12 +20,10 @@ from committee.data.number_types import F64, Index
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import are_soft, contributions, node_weights, require_record, soft_scores
 from committee.vote.members import MemberCommittees
-from committee.voters.committees import BoostedCommittees
 from committee.voters.forest import Forest
-from committee.voters.linear_leaves import LinearLeaves
-from committee.voters.member_trees import MemberTrees
-from committee.voters.model_forest import LinearScores, ModelForest
-from committee.voters.rounds import Rounds
+from committee.voters.model_forest import BoostedCommittees, LinearScores, ModelForest
+from committee.voters.rounds import LinearLeaves, Rounds
+from committee.voters.tree_voters import MemberTrees
 
 _CELLS = 1 << 22
 """Nodes times values per block of trees."""

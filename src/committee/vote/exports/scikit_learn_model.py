@@ -81,7 +81,7 @@ def as_sklearn(estimator: Any, *, keep: Kept = "probabilities") -> Any:
 
 
 def _of_votes(committee: Committee) -> Any:
-    from committee.vote.exports.sklearn_forests import check_columns, column_unfit_for_forests, voting_forest
+    from committee.vote.exports.sklearn_models import check_columns, column_unfit_for_forests, voting_forest
 
     trees = ScoreTrees.of(committee, TARGET)
     if committee.n_classes < 2:
@@ -96,7 +96,7 @@ def _of_votes(committee: Committee) -> Any:
 
 
 def _alternative(committee: Committee) -> str:
-    from committee.vote.exports.sklearn_forests import column_unfit_for_forests
+    from committee.vote.exports.sklearn_models import column_unfit_for_forests
 
     trees = ScoreTrees.of(committee, TARGET)
     if column_unfit_for_forests(trees, committee.table) is not None:
@@ -105,7 +105,7 @@ def _alternative(committee: Committee) -> str:
 
 
 def _of_classes(committee: Committee) -> Any:
-    from committee.vote.exports import sklearn_boosting
+    from committee.vote.exports import sklearn_models
 
     alternative = _alternative(committee)
     plain = fold_link(committee, TARGET, alternative)
@@ -119,37 +119,39 @@ def _of_classes(committee: Committee) -> Any:
         )
     if plain.rounded:
         trees = break_score_ties(trees, TIE_BREAK if plain.link == "clipped" else NEAR_TIE_BREAK)
-    scores = sklearn_boosting.classifier(trees, classes, table)
+    scores = sklearn_models.boosting_classifier(trees, classes, table)
     if plain.link == "one_vs_rest":
-        return sklearn_boosting.one_vs_rest(scores, plain.constant)
-    return sklearn_boosting.clipped(scores, plain.constant) if plain.link == "clipped" else scores
+        return sklearn_models.one_vs_rest(scores, plain.constant)
+    return sklearn_models.clipped(scores, plain.constant) if plain.link == "clipped" else scores
 
 
 def _of_shares(plain: FoldedTrees, committee: Committee) -> Any:
-    from committee.vote.exports import sklearn_boosting, sklearn_forests
+    from committee.vote.exports import sklearn_models
 
     trees, table, classes = plain.trees, committee.table, committee.classes
-    found = sklearn_forests.column_unfit_for_forests(trees, table)
+    found = sklearn_models.column_unfit_for_forests(trees, table)
     if found is not None:
         return _boosted_shares(plain, committee, *found)
     forest, shares = trees.forest, trees.averaged(plain.total)
     if plain.rounded:
         shares = break_share_ties(shares, forest, centred=plain.link == "softened")
     if plain.link == "shares":
-        return sklearn_forests.classifier(trees, shares, classes, table)
-    ready = round_to_grid(sklearn_boosting.subtract_epsilon(shares, len(classes)), 2.0 * len(forest))
-    return sklearn_boosting.tempered(sklearn_forests.classifier(trees, ready, classes, table), plain.constant)
+        return sklearn_models.forest_classifier(trees, shares, classes, table)
+    ready = round_to_grid(sklearn_models.subtract_epsilon(shares, len(classes)), 2.0 * len(forest))
+    return sklearn_models.tempered(sklearn_models.forest_classifier(trees, ready, classes, table), plain.constant)
 
 
 def _boosted_shares(plain: FoldedTrees, committee: Committee, column: int, matter: str) -> Any:
-    from committee.vote.exports import sklearn_boosting
+    from committee.vote.exports import sklearn_models
 
     trees, classes, table = plain.trees, committee.classes, committee.table
     if plain.link == "shares":
         # (1 + F) / 2 is the share of a class where F is twice the share less one, and of two classes the difference
         shares = trees.signed().scaled(1.0 / plain.total) if len(classes) == 2 else trees.scaled(2.0 / plain.total)
         started = replace(shares, intercept=shares.intercept - (shares.n_scores > 1))
-        return sklearn_boosting.clipped(sklearn_boosting.classifier(break_score_ties(started), classes, table), 1.0)
+        return sklearn_models.clipped(
+            sklearn_models.boosting_classifier(break_score_ties(started), classes, table), 1.0
+        )
     if len(classes) == 2:
         name = f"x{column}" if table is None else table.column(column)
         raise ValueError(
@@ -158,21 +160,21 @@ def _boosted_shares(plain: FoldedTrees, committee: Committee, column: int, matte
             "calibrate=None, or use committee.to_onnx."
         )
     ready, K = trees.scaled(1.0 / plain.total), len(classes)
-    value = ready.value * (1.0 + K * sklearn_boosting.EPSILON)
-    started = replace(ready, value=value, intercept=sklearn_boosting.subtract_epsilon(ready.intercept, K))
-    scores = sklearn_boosting.classifier(break_score_ties(started), classes, table)
-    return sklearn_boosting.tempered(scores, plain.constant)
+    value = ready.value * (1.0 + K * sklearn_models.EPSILON)
+    started = replace(ready, value=value, intercept=sklearn_models.subtract_epsilon(ready.intercept, K))
+    scores = sklearn_models.boosting_classifier(break_score_ties(started), classes, table)
+    return sklearn_models.tempered(scores, plain.constant)
 
 
 def _of_numbers(plain: FoldedTrees, table: TableSchema | None) -> Any:
-    from committee.vote.exports import sklearn_boosting, sklearn_forests
+    from committee.vote.exports import sklearn_models
 
     trees = plain.trees
     if plain.link == "exponential" and trees.n_scores == 1:
-        return sklearn_boosting.regressor(trees, "poisson", table)
-    boosts = plain.link == "number" or sklearn_forests.column_unfit_for_forests(trees, table) is not None
+        return sklearn_models.boosting_regressor(trees, "poisson", table)
+    boosts = plain.link == "number" or sklearn_models.column_unfit_for_forests(trees, table) is not None
     if trees.n_scores == 1 and boosts:
-        return sklearn_boosting.regressor(trees.scaled(1.0 / plain.total), "squared_error", table)
+        return sklearn_models.boosting_regressor(trees.scaled(1.0 / plain.total), "squared_error", table)
     if plain.link == "exponential":
         raise TypeError(f"{TARGET} has no model of several outputs with the log link; use a committee per output.")
-    return sklearn_forests.regressor(trees, trees.averaged(plain.total), table)
+    return sklearn_models.forest_regressor(trees, trees.averaged(plain.total), table)
