@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from committee import _core
-from committee.learners.trees.leaf_boosting import leaf_losses
-from committee.learners.trees.newton_boost import JointLikelihood
+from committee.learners.trees.newton_boost import JointLikelihood, leaf_losses
 from tests.core.cases import each, refusals
 from tests.core.leaf_problems import LINKS, in_user_units, one_leaf, random_table
 from tests.oracles import linear_boost as oracle

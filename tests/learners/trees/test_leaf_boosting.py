@@ -7,15 +7,13 @@ from hypothesis import assume, given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 
 from committee import ProbitModelTreeClassifier, SBPMTClassifier, _core, load
-from committee.learners.trees import leaf_boosting
-from committee.learners.trees.leaf_boosting import (
+from committee.learners.trees import newton_boost
+from committee.learners.trees.model_tree import RowsOfNodes, cut, kept_splits
+from committee.learners.trees.newton_boost import (
     LeafBoosting,
-    RowsOfNodes,
     boosted_leaves,
     chosen_steps,
-    cut,
     folds,
-    kept_splits,
     without_each_fold,
 )
 from committee.voters.model_forest import LeafRows
@@ -26,8 +24,8 @@ from tests.oracles.linear_boost import Settings
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr(leaf_boosting, "CANDIDATES", (1, 2, 4))
-    monkeypatch.setattr(leaf_boosting, "N_FOLDS", 3)
+    monkeypatch.setattr(newton_boost, "CANDIDATES", (1, 2, 4))
+    monkeypatch.setattr(newton_boost, "N_FOLDS", 3)
 
 
 def boosting_of(problem, link="probit", n_threads=1):
@@ -47,7 +45,7 @@ def held_out_errors(problem, link, fold):
         for k in set(dealt):
             others, judges = rows[dealt != k], rows[dealt == k]
             signs = linear_boost.signs(problem.labels[others], problem.n_outputs)
-            for c, n_steps in enumerate(leaf_boosting.CANDIDATES):
+            for c, n_steps in enumerate(newton_boost.CANDIDATES):
                 kind = linear_boost.Settings(link, n_steps)
                 fit = linear_boost.boost(problem.D[others], signs, problem.weights[others], kind)
                 score = fit.intercept + problem.D[judges] @ fit.coefficient.T
@@ -68,7 +66,7 @@ def test_the_steps_are_those_of_least_held_out_error(few, link, n_outputs):
         errors, clear = held_out_errors(problem, link, folds(leaf, problem.labels[problem.rows], seed))
         if clear:
             steps = chosen_steps(boosting, leaves, seed)
-            assert_array_equal(steps, np.array(leaf_boosting.CANDIDATES)[errors.argmin(axis=0)])
+            assert_array_equal(steps, np.array(newton_boost.CANDIDATES)[errors.argmin(axis=0)])
             compared += len(set(steps.ravel())) > 1
     assert compared >= 4
 

@@ -16,7 +16,8 @@ from committee.data.design import Design
 from committee.data.table_schema import TableSchema
 from committee.learners.base.early_stopping import EarlyStopping
 from committee.learners.base.estimator import Rows
-from committee.learners.trees.newton_boost import LineRun, NewtonBoost, StumpRun
+from committee.learners.trees.newton_boost import LineRun, NewtonBoost
+from committee.learners.trees.probit_boost import StumpRun
 from committee.vote.links.probability import Logistic, Probit
 from committee.voters.forest import Forest
 from committee.voters.model_forest import LinearScores

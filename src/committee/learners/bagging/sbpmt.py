@@ -24,7 +24,6 @@ from committee.learners.base.fit_record import Codec, Parts, voters_from_arrays,
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.boosting.adaboost import is_chance, samme_weight
-from committee.learners.trees.leaf_boosting import leaf_losses
 from committee.learners.trees.model_tree import (
     ModelTree,
     ModelTreeLimits,
@@ -32,7 +31,7 @@ from committee.learners.trees.model_tree import (
     ModelTreeVoters,
     check_leaf_steps,
 )
-from committee.learners.trees.newton_boost import JointLikelihood
+from committee.learners.trees.newton_boost import JointLikelihood, leaf_losses
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import contributions, require_score_output
 from committee.vote.explain.importances import feature_importances

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from committee import _core
 from committee._core import GrownTree
 from committee.data.design import Design
 from committee.data.number_types import F64
@@ -21,21 +22,26 @@ from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
-from committee.learners.trees.leaf_boosting import LeafBoosting, boosted_leaves, leaf_losses, pruned, rows_by_leaf
-from committee.learners.trees.newton_boost import SCORE_CAP
+from committee.learners.trees.newton_boost import (
+    ERROR_ROUNDING,
+    I32,
+    I64,
+    SCORE_CAP,
+    LeafBoosting,
+    boosted_leaves,
+    leaf_losses,
+)
 from committee.vote.committee import Committee
+from committee.vote.explain.contributions import contributions, require_score_output
 from committee.vote.explain.importances import feature_importances, is_faster_by_covariance, risk_decreases
+from committee.vote.explain.rules import leaf_models
+from committee.vote.explain.tree_contributions import Output
 from committee.vote.links.probability import Share
 from committee.voters.growing import GrowthLimits, deep_tree_grower, forest_from_grown, leaf_labels, tree_grower
 from committee.voters.model_forest import LeafRows, LinkName, ModelForest, TrainingRecord
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from committee.vote.explain.tree_contributions import Output
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 
 @with_parameters
@@ -127,8 +133,6 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
     @property
     def leaf_models_(self) -> pl.DataFrame:
         """Rule and linear score of every leaf: a row per leaf, or per leaf and class if leaves have several scores."""
-        from committee.vote.explain.rules import leaf_models
-
         return leaf_models(self._trees, self.classes_, self.table_)
 
     def contributions(self, X: Any, *, output: Output | None = None, parts: bool = False) -> F64:
@@ -154,8 +158,6 @@ class ProbitModelTreeClassifier(CalibratedClassifier):
         ValueError
             If another `output` is given.
         """
-        from committee.vote.explain.contributions import contributions, require_score_output
-
         require_score_output(output or "score")
         if self.n_classes_ == 1:
             shares: F64 = super().contributions(X, parts=parts)
@@ -318,8 +320,7 @@ class ModelTreeTable:
         )
         n_outputs = 1 if n_classes == 2 else n_classes
         if limits.pruned:
-            own = self.D, labels, self.weights, drawn
-            tree = pruned(tree, *own, n_outputs, limits.link, seed, self.threads, limits.most_classes)
+            tree = pruned(tree, self, labels, drawn, n_outputs, limits, seed)
         leaf = tree.leaf_of_row[drawn]
         tree.forget_rows()
         order = rows_by_leaf(leaf, len(tree.left))
@@ -357,9 +358,8 @@ def whole_weights(weights: F64) -> F64:
 
 # --- voters -----------------------------------------------------------------------------------------------------------
 
+# training rows times design columns of trees that become voters together; NumPy calls on small trees are all overhead
 CELLS_AT_ONCE = 1_000_000
-"""Training rows times design columns of the trees that become voters together, as NumPy calls on small trees are mostly
-overhead."""
 
 
 class ModelTreeVoters:
@@ -407,3 +407,108 @@ def model_forest(trees: Sequence[BoostedTree], table: ModelTreeTable, link: Link
     end = forest.feature < 0
     model = np.where(end, np.cumsum(end) - 1, -1).astype(np.int32)
     return ModelForest(forest, model, intercept, coefficient, table.design, link, record=record)
+
+
+# --- reduced-error pruning --------------------------------------------------------------------------------------------
+
+HELD_OUT = 1 / 3
+N_STEPS = 20  # boosting steps of a node's score, which reach most of the gain of a leaf's own steps
+N_STEPS_OF_MANY = 10  # with more classes than `ModelTreeLimits.most_classes`
+MOST_ROWS = 1_000  # most rows that the score of a node is boosted on
+
+
+def rows_by_leaf(leaf: NDArray[np.integer], n_leaves: int) -> I64:
+    # numbers of 16 bits are sorted by counting, in a tenth of the time
+    return np.argsort(leaf.astype(np.uint16) if n_leaves <= 1 << 16 else leaf, kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOfNodes:
+    """Rows of a tree, ordered by leaf: those of node i are ``rows[begin[i]:end[i]]``."""
+
+    rows: I32
+    begin: I64
+    end: I64
+
+    @classmethod
+    def of(cls, tree: GrownTree, drawn: I32) -> RowsOfNodes:
+        leaf, left = tree.leaf_of_row[drawn], tree.left.tolist()
+        size = np.bincount(leaf, minlength=len(left)).tolist()
+        begin = [0] * len(left)
+        for node in range(len(left) - 1, -1, -1):  # children come after their parents
+            if left[node] >= 0:
+                size[node] = size[left[node]] + size[left[node] + 1]
+        for node, child in enumerate(left):
+            if child >= 0:
+                begin[child], begin[child + 1] = begin[node], begin[node] + size[child]
+        first = np.array(begin, dtype=np.int64)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+        return cls(drawn[rows_by_leaf(rank[leaf], len(first))], first, first + np.array(size, dtype=np.int64))
+
+
+def pruned(
+    tree: GrownTree,
+    table: ModelTreeTable,
+    labels: NDArray[np.uint16],
+    drawn: I32,
+    n_outputs: int,
+    limits: ModelTreeLimits,
+    seed: int,
+) -> GrownTree:
+    """Return the tree without splits below which scores err more than the node's own (Quinlan 1987).
+
+    Scores are boosted in every node on two thirds of its rows, at most `MOST_ROWS`, and evaluated on the other third.
+    Rows weigh as in the data, not as in the round of boosting, as late rounds put most of the weight on few rows.
+
+    Equation: reduced-error (docs/theory.md).
+    """
+    if tree.left[0] < 0:
+        return tree
+    rows = RowsOfNodes.of(tree, drawn)
+    held_out = (np.random.default_rng(seed).random(len(table.D)) < HELD_OUT).astype(np.uint8)
+    n_steps = N_STEPS_OF_MANY if n_outputs > limits.most_classes > 0 else N_STEPS
+    errors = _core.held_out_errors(
+        table.D, rows.rows, rows.begin, rows.end, labels, table.weights, held_out, n_outputs, limits.link, n_steps,
+        SCORE_CAP[limits.link], MOST_ROWS, table.threads, limits.most_classes,
+    )  # fmt: skip
+    return cut(tree, kept_splits(tree.left, errors, ERROR_ROUNDING * float(table.weights[drawn].sum())))
+
+
+def kept_splits(left: I32, errors: F64, rounding: float = 0.0) -> NDArray[np.bool_]:
+    """Return a mask of the splits whose kept leaves together err no more than the node alone."""
+    least, keep = errors.tolist(), left >= 0
+    for node in range(len(least) - 1, -1, -1):  # children come after their parents
+        if keep[node]:
+            below = least[left[node]] + least[left[node] + 1]
+            keep[node] = below <= least[node] + rounding
+            least[node] = min(below, least[node])
+    return keep
+
+
+def cut(tree: GrownTree, keep: NDArray[np.bool_]) -> GrownTree:
+    feature, bin, left, missing_left, offset, bits, gain, count, sums = tree.nodes()
+    reached = np.zeros(len(left), dtype=bool)
+    reached[0] = True
+    over = np.arange(len(left))  # the node itself, or the leaf that it is now part of
+    for node, child in enumerate(left.tolist()):
+        if child >= 0:
+            reached[child : child + 2] = reached[node] and keep[node]
+            if not reached[child]:
+                over[child : child + 2] = over[node]
+    split = keep & reached
+    number = np.cumsum(reached) - 1
+    words = np.where(split, np.diff(offset), 0)
+    nodes = (
+        np.where(split, feature, -1)[reached],
+        np.where(split, bin, -1)[reached],
+        np.where(split, number[left], -1).astype(np.int32)[reached],
+        np.where(split, missing_left, 0).astype(np.uint8)[reached],
+        np.concatenate([[0], np.cumsum(words[reached])]).astype(np.int64),
+        bits[np.repeat(split, np.diff(offset))],
+        np.where(split, gain, 0.0)[reached],
+        count[reached],
+        np.ascontiguousarray(sums[reached]),
+    )
+    leaf = np.where(tree.leaf_of_row < 0, -1, number[over[tree.leaf_of_row]]).astype(np.int32)
+    return GrownTree(nodes, leaf)

@@ -1,4 +1,4 @@
-"""Boosting of linear scores or stumps on the whole table, by Newton steps per class or joint gradient steps.
+"""Boosting of linear scores, on the whole table or in leaves, by Newton steps per class or joint gradient steps.
 
 Scores are ``(n, O)``: O = 1 for two classes, otherwise K.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,11 @@ from committee.data.rows import Rows
 from committee.data.table_schema import TableSchema
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.early_stopping import StagedLoss
-from committee.learners.base.fit_record import FitRecord, RecordedGrower
 from committee.voters.forest import Forest
-from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_means, tree_grower
-from committee.voters.model_forest import LinearScores, LinkName, TrainingRecord
+from committee.voters.model_forest import LeafRows, LinearScores, LinkName, TrainingRecord
 
 I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
 LineStep: TypeAlias = tuple[I32, F64, F64]  # design column, intercept and slope of a step of every output, (O,) each
 
 SCORE_CAP: dict[LinkName, float] = {"probit": 20.0, "logit": 40.0}
@@ -35,7 +34,6 @@ SCORE_CAP: dict[LinkName, float] = {"probit": 20.0, "logit": 40.0}
 leaf whose other rows still gain."""
 MAX_HALVINGS = 30  # A step that overshoots is halved at most so often
 ROUNDING = 1e-14  # A relative change of the risk below this is rounding: boosting has converged
-MAX_CUTS = 10  # cuts of the stumps of scores that would pass the cap; the last leaves them out
 
 
 # --- losses -----------------------------------------------------------------------------------------------------------
@@ -91,6 +89,18 @@ class JointLikelihood:
 
     def _rates(self, F: F64) -> F64:
         return _core.newton_terms(self.link, np.ascontiguousarray(F).ravel())[0].reshape(F.shape)
+
+
+def leaf_losses(link: LinkName, F: F64, labels: NDArray[np.uint16], joint: bool) -> F64:
+    """Return the loss of "class k or not", ``(n, O)``, by each score alone; if `joint`, by P(k) from all scores."""
+    n_scores = F.shape[1]
+    positive = labels[:, None] == (np.ones(1) if n_scores == 1 else np.arange(n_scores))
+    if joint and n_scores > 1:
+        L = JointLikelihood(link).log_shares(F)
+        others = np.log(np.maximum(-np.expm1(L), np.finfo(np.float64).tiny))
+        return np.where(positive, -L, -others)
+    losses: F64 = _core.newton_terms(link, np.where(positive, F, -F).ravel())[2].reshape(-1, n_scores)
+    return losses
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------
@@ -268,160 +278,132 @@ class JointLineRun(JointRun, LineRun):
             yield self.all.path[:, step], self.lines[:, step, 0], self.lines[:, step, 1]
 
 
-# --- stumps -----------------------------------------------------------------------------------------------------------
+# --- leaves -----------------------------------------------------------------------------------------------------------
+
+BoostedScores: TypeAlias = tuple[F64, F64, F64, I32, F64]
+"""Intercepts, coefficients, scores of the rows, path and risk by step, as `_core.linear_boost` returns them.
+
+Without `LeafBoosting.record` the path is empty, and the risk is that after the last step."""
+
+CANDIDATES = (1, 2, 5, 10, 20, 50, 100)  # numbers of steps that cross-validation chooses among
+N_FOLDS = 5
+ERROR_ROUNDING = 1e-12  # errors that differ by less than this share of the weight are equal
 
 
 @dataclass(frozen=True, eq=False)
-class Stump:
-    output: int
-    tree: _core.GrownTree
-    value: F64  # that its nodes add to the score
-    column: int  # of the table; -1: a constant, -2: no step
+class LeafBoosting:
+    D: F64
+    labels: NDArray[np.uint16]
+    weights: F64  # Of rows (n,), or of rows for each score (n, O)
+    n_outputs: int
+    link: LinkName
+    tol: float
+    cap: float
+    by_likelihood: bool
+    n_threads: int
+    joint: bool = False  # all scores of a leaf together, along the gradient of their likelihood
+    record: bool = True  # return path and risk of every step; always if `joint`
+    most_classes: int = 0  # leaves of more classes boost each score on a sample of the rows; 0: on all; no record
+
+    def boosted(self, rows: I32, start: I64, n_steps: int) -> BoostedScores:
+        """Boost every score by at most `n_steps` steps; leaf l has ``rows[start[l]:start[l + 1]]``."""
+        if self.joint:
+            return _core.joint_boost(
+                self.D, rows, start, self.labels, self.weights, self.n_outputs, self.link, n_steps, self.tol, self.cap,
+                self.n_threads,
+            )[:5]  # fmt: skip
+        if self.weights.ndim == 1:
+            return self._boosted(rows, start, n_steps, self.labels, self.weights, self.n_outputs)
+        each = [
+            self._boosted(rows, start, n_steps, (self.labels == k).astype(np.uint16), self.weights[:, k].copy(), 1)
+            for k in range(self.n_outputs)
+        ]
+        found: list[Any] = [np.concatenate([score[i] for score in each], axis=1) for i in range(5)]
+        intercept, coefficient, scores, path, risk = found
+        return intercept, coefficient, scores, path, risk
+
+    def _boosted(
+        self, rows: I32, start: I64, n_steps: int, labels: NDArray[np.uint16], weights: F64, n_outputs: int
+    ) -> BoostedScores:
+        return _core.linear_boost(
+            self.D, rows, start, labels, weights, n_outputs, self.link, n_steps, self.tol, self.cap,
+            self.by_likelihood, self.record, self.n_threads, self.most_classes,
+        )  # fmt: skip
+
+    def errors(self, rows: I32, scores: F64) -> F64:
+        """Return the weight of each row that a score misclassifies, else 0, ``(m, O)``.
+
+        If `joint`, every score misclassifies the rows whose largest score is of another class.
+        """
+        if self.joint and self.n_outputs > 1:
+            others = (scores.argmax(axis=1) != self.labels[rows]) * self.weights[rows]
+            return np.repeat(others[:, None], self.n_outputs, axis=1)
+        classes = np.ones(1) if self.n_outputs == 1 else np.arange(self.n_outputs)
+        wrong = (self.labels[rows][:, None] == classes) != (scores > 0.0)
+        return np.where(wrong, self.weights[rows].reshape(len(rows), -1), 0.0)
 
 
-class StumpScore:
-    def __init__(self, boost: NewtonBoost, growing: _core.Grower, rows: Rows, output: int) -> None:
-        self.boost: NewtonBoost = boost
-        self.output: int = output
-        self.growing: _core.Grower | RecordedGrower = growing
-        self.sign: F64 = boost.signs(rows.labels)[:, output]
-        self.v = rows.weights / rows.weights.sum()
-        self.f = np.zeros(len(self.v))
-        self.risks: list[float] = [boost.risk_of(self.f, self.sign, self.v)]
-        self.ended = False
-
-    def grown(self, target: F64, w: F64) -> tuple[_core.GrownTree, F64, F64]:
-        tree = self.growing.grow_targets(target, w, None, 0)
-        leaf = tree.leaf_of_row
-        value = leaf_means(leaf, len(tree.feature), w, target)
-        tree.forget_rows()
-        return tree, value, value[leaf]
-
-    def step(self) -> Stump:
-        gradient, curvature, _ = _core.newton_terms(self.boost.link, self.sign * self.f)
-        tree, value, at_rows = self.grown(self.sign * gradient / curvature, self.v * curvature)
-        f, risk, share = self.boost.shortened(self.f, at_rows, self.sign, self.v, self.risks[-1])
-        decrease = self.risks[-1] - risk
-        if decrease <= ROUNDING * risk or decrease < self.boost.tol or np.abs(f).max() > SCORE_CAP[self.boost.link]:
-            self.ended = True
-            return Stump(self.output, tree, np.zeros_like(value), -2)
-        self.f = f
-        self.risks.append(risk)
-        return Stump(self.output, tree, share * value, int(tree.feature[0]))
+def boosted_leaves(boosting: LeafBoosting, leaves: LeafRows, n_steps: int | Literal["cv"], seed: int) -> BoostedScores:
+    if n_steps != "cv":
+        return boosting.boosted(leaves.rows, leaves.start, n_steps)
+    steps = chosen_steps(boosting, leaves, seed)
+    intercept, coefficient, scores, path, risk = boosting.boosted(leaves.rows, leaves.start, max(CANDIDATES))
+    for fewer in np.unique(steps[steps < max(CANDIDATES)]).tolist():
+        # the first steps of a long run are those of a short one
+        a, b, f, _, _ = boosting.boosted(leaves.rows, leaves.start, fewer)
+        chosen = steps == fewer
+        intercept[chosen], coefficient[chosen] = a[chosen], b[chosen]
+        scores = np.where(leaves.repeat_by_leaf(chosen), f, scores)
+        path[chosen, fewer:] = -2
+        risk[chosen, fewer + 1 :] = risk[chosen, fewer][:, None]
+    return intercept, coefficient, scores, path, risk
 
 
-class StumpRun(NewtonRun):
-    def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
-        super().__init__(boost, rows)
-        self.binned = rows.binned(table, boost.max_bins, boost.threads)
-        growing = tree_grower(self.binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
-        self.scores: list[StumpScore] = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
-        self.rounds: list[list[Stump]] = []
+def chosen_steps(boosting: LeafBoosting, leaves: LeafRows, seed: int) -> I64:
+    """Return the fewest steps of least held-out error among the candidates, for each score of each leaf, ``(L, O)``.
 
-    def keep(self, record: FitRecord) -> None:
-        for score in self.scores:
-            score.growing = RecordedGrower(score.growing, self.binned, record)
-
-    def advance(self) -> None:
-        stumps = [score.step() for score in self.scores if not score.ended]
-        # a committee needs a voter, even one that adds nothing
-        self._add([stump for stump in stumps if stump.column > -2 or not self.rounds])
-
-    def _add(self, stumps: list[Stump]) -> None:
-        self.finished: bool = not stumps
-        if stumps:
-            self.rounds.append(stumps)
-            self.n_rounds += 1
-
-    def staged_votes(self, X: F64) -> Callable[[int], F64]:
-        return lambda t: self._voters(self.rounds[t - 1]).tally(X)
-
-    def boosted(self, n_rounds: int) -> Boosted:
-        rounds = self.rounds[:n_rounds]
-        path = np.full((len(self.scores), len(rounds)), -2, dtype=np.int32)
-        for b, stumps in enumerate(rounds):
-            for stump in stumps:
-                path[stump.output, b] = stump.column
-        risk = np.array([[s.risks[min(b, len(s.risks) - 1)] for b in range(len(rounds) + 1)] for s in self.scores])
-        return Boosted(self._voters([stump for stumps in rounds for stump in stumps]), path, risk)
-
-    def _voters(self, stumps: list[Stump]) -> Forest:
-        K = self.boost.n_outputs
-        value = [stump.value[:, None] * (np.arange(K) == stump.output) for stump in stumps]
-        weight = [stump.tree.sums[:, 0] for stump in stumps]  # the other sums are of the weighted response
-        trees, n_classes = [stump.tree for stump in stumps], self.boost.n_classes
-        return forest_from_grown(trees, self.binned.bins, n_classes, value=value, weight=weight)
+    As in logistic model trees (Landwehr, Hall and Frank 2005), but each score of each leaf has a number of its own. A
+    leaf of one class has the least candidate. Equation: leaf-steps (docs/theory.md).
+    """
+    leaf = np.repeat(np.arange(len(leaves.start) - 1), np.diff(leaves.start))
+    fold = folds(leaf, boosting.labels[leaves.rows], seed)
+    of_rows = boosting.labels[leaves.rows]
+    other = of_rows != leaves.repeat_by_leaf(of_rows[leaves.start[:-1]])
+    mixed = leaves.repeat_by_leaf(np.logical_or.reduceat(other, leaves.start[:-1]))
+    rows, start, place = without_each_fold(leaves.rows[mixed], leaf[mixed], fold[mixed])
+    held_out = leaves.rows[mixed]
+    D = boosting.D[held_out]
+    error = np.zeros((len(CANDIDATES), len(leaves.start) - 1, boosting.n_outputs))
+    for c, n_steps in enumerate(CANDIDATES if mixed.any() else ()):
+        intercept, coefficient, _, _, _ = boosting.boosted(rows, start, n_steps)
+        scores = intercept[place]
+        for o in range(boosting.n_outputs):  # not by BLAS, whose sums depend on its threads
+            scores[:, o] += np.einsum("ij,ij->i", D, coefficient[place, o])
+        np.add.at(error[c], leaf[mixed], boosting.errors(held_out, scores))
+    least = error <= error.min(axis=0) * (1.0 + ERROR_ROUNDING)
+    steps: I64 = np.array(CANDIDATES)[least.argmax(axis=0)]
+    return steps
 
 
-@dataclass(frozen=True, eq=False)
-class Direction:
-    stump: Stump
-    at_rows: F64
-    gain: float  # first-order decrease of the risk along it
-
-    def times(self, share: float) -> Direction:
-        stump = replace(self.stump, value=share * self.stump.value)
-        return Direction(stump, share * self.at_rows, share * self.gain)
+def folds(leaf: I64, labels: NDArray[np.uint16], seed: int) -> I64:
+    order = np.lexsort((np.random.default_rng(seed).random(len(leaf)), labels, leaf))
+    first = np.searchsorted(leaf[order], leaf[order])
+    fold = np.empty(len(leaf), dtype=np.int64)
+    fold[order] = (np.arange(len(leaf)) - first) % N_FOLDS
+    return fold
 
 
-class JointStumpRun(JointRun, StumpRun):
-    def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
-        super().__init__(boost, rows, table)
-        self.likelihood: JointLikelihood = JointLikelihood(boost.link)
-        self.v = rows.weights / rows.weights.sum()
-        self.F = np.zeros((len(self.v), boost.n_outputs))
-        self.risk = self.likelihood.risk(self.F, rows.labels, self.v)
-        for score in self.scores:
-            score.risks = [self.risk / len(self.scores)]
+def without_each_fold(rows: I32, leaf: I64, fold: I64) -> tuple[I32, I64, I64]:
+    """Return, for each pair of a leaf and a fold, the rows of the leaf in other folds: all rows and their starts.
 
-    def advance(self) -> None:
-        gradient = self.likelihood.gradient(self.F, self.rows.labels)
-        nearest = [self._nearest(score, gradient[:, score.output].copy()) for score in self.scores]
-        stumps = self._moved(nearest)
-        ended = not stumps
-        if not stumps and not self.rounds:  # a committee needs a voter, even one that adds nothing
-            stumps = [replace(each.stump, value=np.zeros_like(each.stump.value), column=-2) for each in nearest]
-        self._add(stumps)
-        self.finished = ended
-
-    def _nearest(self, score: StumpScore, r: F64) -> Direction:
-        tree, value, at_rows = score.grown(r, self.v)
-        return Direction(Stump(score.output, tree, value, int(tree.feature[0])), at_rows, float(self.v @ (r * at_rows)))
-
-    def _moved(self, nearest: list[Direction]) -> list[Stump]:
-        # the stump of a score that would pass the cap is halved up to nine times, then left out
-        for cut in range(MAX_CUTS + 1):
-            d, gain = np.zeros_like(self.F), sum(each.gain for each in nearest)
-            for each in nearest:
-                d[:, each.stump.output] = each.at_rows
-            F, risk, eta = self._shortened(d, gain)
-            over = np.abs(F).max(axis=0) > SCORE_CAP[self.boost.link]
-            if not over.any():
-                break
-            share = 0.5 if cut + 1 < MAX_CUTS else 0.0
-            nearest = [each.times(share) if over[each.stump.output] else each for each in nearest]
-        decrease = self.risk - risk
-        if decrease <= ROUNDING * self.risk or decrease < self.boost.tol or over.any():
-            return []
-        self.F = F
-        self.risk = risk
-        part = {each.stump.output: each.gain / gain for each in nearest}
-        for score in self.scores:
-            score.risks.append(score.risks[-1] - part[score.output] * decrease)
-        return [each.times(eta).stump for each in nearest]
-
-    def _shortened(self, d: F64, gain: float) -> tuple[F64, float, float]:
-        # Fisher's step along d, halved until the risk decreases
-        information = float(self.v @ self.likelihood.information(self.F, d))
-        # in single precision: sums of rows that are repeated, not weighed, differ in their last digits, and so would
-        # the choice among equally good stumps of the next step
-        with np.errstate(over="ignore"):
-            full = float(np.float32(gain / information)) if gain > 0.0 and information > 0.0 else 0.0
-        full = full if np.isfinite(full) else 0.0
-        for halvings in range(MAX_HALVINGS + 1):
-            eta = full * 0.5**halvings
-            F = self.F + eta * d
-            risk = self.likelihood.risk(F, self.rows.labels, self.v)
-            if risk <= self.risk * (1.0 + ROUNDING):
-                break
-        return F, risk, eta
+    The third array ``(m,)`` numbers the pair of each row. Each leaf has rows of at least two folds.
+    """
+    own = leaf * N_FOLDS + fold
+    problems = np.unique(own)
+    row, other = np.nonzero(fold[:, None] != np.arange(N_FOLDS))
+    trained = leaf[row] * N_FOLDS + other
+    there = np.isin(trained, problems)
+    row, trained = row[there], trained[there]
+    order = np.argsort(trained, kind="stable")
+    start = np.searchsorted(trained[order], problems)
+    return rows[row[order]], np.append(start, len(order)), np.searchsorted(problems, own)

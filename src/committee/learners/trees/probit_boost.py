@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from committee import _core
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows
@@ -16,12 +17,190 @@ from committee.data.table_schema import TableSchema
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes
+from committee.learners.base.fit_record import FitRecord, RecordedGrower
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
 from committee.learners.base.predictors import BaseClassifier
-from committee.learners.trees.newton_boost import JointLineRun, JointStumpRun, LineRun, NewtonBoost, NewtonRun, StumpRun
+from committee.learners.trees.newton_boost import (
+    MAX_HALVINGS,
+    ROUNDING,
+    SCORE_CAP,
+    Boosted,
+    JointLikelihood,
+    JointLineRun,
+    JointRun,
+    LineRun,
+    NewtonBoost,
+    NewtonRun,
+)
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Link, Logistic, Probit
+from committee.voters.forest import Forest
+from committee.voters.growing import GrowthLimits, forest_from_grown, leaf_means, tree_grower
 from committee.voters.model_forest import LinearScores, LinkName
+
+MAX_CUTS = 10  # cuts of the stumps of scores that would pass the cap; the last leaves them out
+
+
+# --- stumps -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Stump:
+    output: int
+    tree: _core.GrownTree
+    value: F64  # that its nodes add to the score
+    column: int  # of the table; -1: a constant, -2: no step
+
+
+class StumpScore:
+    def __init__(self, boost: NewtonBoost, growing: _core.Grower, rows: Rows, output: int) -> None:
+        self.boost: NewtonBoost = boost
+        self.output: int = output
+        self.growing: _core.Grower | RecordedGrower = growing
+        self.sign: F64 = boost.signs(rows.labels)[:, output]
+        self.v = rows.weights / rows.weights.sum()
+        self.f = np.zeros(len(self.v))
+        self.risks: list[float] = [boost.risk_of(self.f, self.sign, self.v)]
+        self.ended = False
+
+    def grown(self, target: F64, w: F64) -> tuple[_core.GrownTree, F64, F64]:
+        tree = self.growing.grow_targets(target, w, None, 0)
+        leaf = tree.leaf_of_row
+        value = leaf_means(leaf, len(tree.feature), w, target)
+        tree.forget_rows()
+        return tree, value, value[leaf]
+
+    def step(self) -> Stump:
+        gradient, curvature, _ = _core.newton_terms(self.boost.link, self.sign * self.f)
+        tree, value, at_rows = self.grown(self.sign * gradient / curvature, self.v * curvature)
+        f, risk, share = self.boost.shortened(self.f, at_rows, self.sign, self.v, self.risks[-1])
+        decrease = self.risks[-1] - risk
+        if decrease <= ROUNDING * risk or decrease < self.boost.tol or np.abs(f).max() > SCORE_CAP[self.boost.link]:
+            self.ended = True
+            return Stump(self.output, tree, np.zeros_like(value), -2)
+        self.f = f
+        self.risks.append(risk)
+        return Stump(self.output, tree, share * value, int(tree.feature[0]))
+
+
+class StumpRun(NewtonRun):
+    def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
+        super().__init__(boost, rows)
+        self.binned = rows.binned(table, boost.max_bins, boost.threads)
+        growing = tree_grower(self.binned, "squared_error", boost.n_classes, GrowthLimits(max_depth=1), boost.threads)
+        self.scores: list[StumpScore] = [StumpScore(boost, growing, rows, k) for k in range(boost.n_outputs)]
+        self.rounds: list[list[Stump]] = []
+
+    def keep(self, record: FitRecord) -> None:
+        for score in self.scores:
+            score.growing = RecordedGrower(score.growing, self.binned, record)
+
+    def advance(self) -> None:
+        stumps = [score.step() for score in self.scores if not score.ended]
+        # a committee needs a voter, even one that adds nothing
+        self._add([stump for stump in stumps if stump.column > -2 or not self.rounds])
+
+    def _add(self, stumps: list[Stump]) -> None:
+        self.finished: bool = not stumps
+        if stumps:
+            self.rounds.append(stumps)
+            self.n_rounds += 1
+
+    def staged_votes(self, X: F64) -> Callable[[int], F64]:
+        return lambda t: self._voters(self.rounds[t - 1]).tally(X)
+
+    def boosted(self, n_rounds: int) -> Boosted:
+        rounds = self.rounds[:n_rounds]
+        path = np.full((len(self.scores), len(rounds)), -2, dtype=np.int32)
+        for b, stumps in enumerate(rounds):
+            for stump in stumps:
+                path[stump.output, b] = stump.column
+        risk = np.array([[s.risks[min(b, len(s.risks) - 1)] for b in range(len(rounds) + 1)] for s in self.scores])
+        return Boosted(self._voters([stump for stumps in rounds for stump in stumps]), path, risk)
+
+    def _voters(self, stumps: list[Stump]) -> Forest:
+        K = self.boost.n_outputs
+        value = [stump.value[:, None] * (np.arange(K) == stump.output) for stump in stumps]
+        weight = [stump.tree.sums[:, 0] for stump in stumps]  # the other sums are of the weighted response
+        trees, n_classes = [stump.tree for stump in stumps], self.boost.n_classes
+        return forest_from_grown(trees, self.binned.bins, n_classes, value=value, weight=weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    stump: Stump
+    at_rows: F64
+    gain: float  # first-order decrease of the risk along it
+
+    def times(self, share: float) -> Direction:
+        stump = replace(self.stump, value=share * self.stump.value)
+        return Direction(stump, share * self.at_rows, share * self.gain)
+
+
+class JointStumpRun(JointRun, StumpRun):
+    def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
+        super().__init__(boost, rows, table)
+        self.likelihood: JointLikelihood = JointLikelihood(boost.link)
+        self.v = rows.weights / rows.weights.sum()
+        self.F = np.zeros((len(self.v), boost.n_outputs))
+        self.risk = self.likelihood.risk(self.F, rows.labels, self.v)
+        for score in self.scores:
+            score.risks = [self.risk / len(self.scores)]
+
+    def advance(self) -> None:
+        gradient = self.likelihood.gradient(self.F, self.rows.labels)
+        nearest = [self._nearest(score, gradient[:, score.output].copy()) for score in self.scores]
+        stumps = self._moved(nearest)
+        ended = not stumps
+        if not stumps and not self.rounds:  # a committee needs a voter, even one that adds nothing
+            stumps = [replace(each.stump, value=np.zeros_like(each.stump.value), column=-2) for each in nearest]
+        self._add(stumps)
+        self.finished = ended
+
+    def _nearest(self, score: StumpScore, r: F64) -> Direction:
+        tree, value, at_rows = score.grown(r, self.v)
+        return Direction(Stump(score.output, tree, value, int(tree.feature[0])), at_rows, float(self.v @ (r * at_rows)))
+
+    def _moved(self, nearest: list[Direction]) -> list[Stump]:
+        # the stump of a score that would pass the cap is halved up to nine times, then left out
+        for cut in range(MAX_CUTS + 1):
+            d, gain = np.zeros_like(self.F), sum(each.gain for each in nearest)
+            for each in nearest:
+                d[:, each.stump.output] = each.at_rows
+            F, risk, eta = self._shortened(d, gain)
+            over = np.abs(F).max(axis=0) > SCORE_CAP[self.boost.link]
+            if not over.any():
+                break
+            share = 0.5 if cut + 1 < MAX_CUTS else 0.0
+            nearest = [each.times(share) if over[each.stump.output] else each for each in nearest]
+        decrease = self.risk - risk
+        if decrease <= ROUNDING * self.risk or decrease < self.boost.tol or over.any():
+            return []
+        self.F = F
+        self.risk = risk
+        part = {each.stump.output: each.gain / gain for each in nearest}
+        for score in self.scores:
+            score.risks.append(score.risks[-1] - part[score.output] * decrease)
+        return [each.times(eta).stump for each in nearest]
+
+    def _shortened(self, d: F64, gain: float) -> tuple[F64, float, float]:
+        # Fisher's step along d, halved until the risk decreases
+        information = float(self.v @ self.likelihood.information(self.F, d))
+        # in single precision: sums of rows that are repeated, not weighed, differ in their last digits, and so would
+        # the choice among equally good stumps of the next step
+        with np.errstate(over="ignore"):
+            full = float(np.float32(gain / information)) if gain > 0.0 and information > 0.0 else 0.0
+        full = full if np.isfinite(full) else 0.0
+        for halvings in range(MAX_HALVINGS + 1):
+            eta = full * 0.5**halvings
+            F = self.F + eta * d
+            risk = self.likelihood.risk(F, self.rows.labels, self.v)
+            if risk <= self.risk * (1.0 + ROUNDING):
+                break
+        return F, risk, eta
+
+
+# --- learners ---------------------------------------------------------------------------------------------------------
 
 RUNS: dict[tuple[str, str], Callable[[NewtonBoost, Rows, TableSchema], NewtonRun]] = {
     ("newton", "line"): LineRun,
