@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from committee.cli import progress
+from committee.cli import terminal
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +17,6 @@ def wide_screen(monkeypatch):
 def shown(monkeypatch):
     """What progress shows on a terminal."""
     monkeypatch.setenv("TERM", "xterm")
-    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
-    monkeypatch.setattr(progress, "console", lambda *, stderr: terminal)
-    return terminal.file
+    ours, console = Console(file=io.StringIO(), force_terminal=True, width=100), terminal.console
+    monkeypatch.setattr(terminal, "console", lambda *, stderr=False: ours if stderr else console())
+    return ours.file

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from committee.cli.model_rows import check_columns, check_not_dropped
+from committee.cli.files import check_columns, check_not_dropped
 from committee.cli.options import TableOptions
-from committee.cli.terminal import info, print_notes
+from committee.cli.terminal import completes_tenth, info, print_notes, progress_bar, progress_console
 from committee.data.dates import day_month_order, parse_seconds, swap_day_month
 from committee.data.out_of_core.converted_files import CheckedFiles, StrippedFiles, convert_files
 from committee.data.out_of_core.file_sources import TextFiles, columns_as_text
 from committee.data.out_of_core.scan import Pieces, scan
-from committee.data.out_of_core.sources import Piece
+from committee.data.out_of_core.sources import DerivedFiles, Piece
 from committee.data.readers.cell_forms import (
     PLAIN,
     ColumnFormats,
@@ -59,6 +62,7 @@ from committee.data.text import check_names, pluralize, suggest_names
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.console import Console
 
 FORMAT_ROWS = 10_000
 """Number of first rows of new files from which the formats of their columns are detected."""
@@ -107,6 +111,40 @@ def first_rows(pieces: Pieces, n_rows: int) -> pl.DataFrame:
     if not found:
         return pl.DataFrame(schema=dict.fromkeys(pieces.columns or (), pl.Null))
     return pl.concat(found, how="vertical_relaxed").head(n_rows)
+
+
+def with_progress(pieces: Pieces, task: str, *, wanted: bool | None, bar: bool = True) -> Pieces:
+    terminal = progress_console(wanted)
+    if terminal is None:
+        return pieces
+    shown = terminal if terminal.is_terminal and bar else None
+    return replace(pieces, source=FilesWithProgress(pieces.source, task, shown))
+
+
+@dataclass(frozen=True, eq=False)
+class FilesWithProgress(DerivedFiles):
+    task: str
+    terminal: Console | None  # of a bar; None: lines
+    passes: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        task, total, rows = f"{self.task}, pass {next(self.passes)}", self.n_rows, 0
+        with nullcontext() if self.terminal is None else _row_bar(self.terminal, task, total) as update:
+            for piece in self.source.pieces(columns):
+                yield piece
+                before, rows = rows, rows + len(piece)
+                if update is not None:
+                    update(completed=rows)
+                elif completes_tenth(rows, before, total):
+                    # on sys.stderr itself, which a bar replaces to print lines above itself
+                    print(f"{task}: {rows:,} of {total:,} rows", file=sys.stderr, flush=True)
+
+
+def _row_bar(terminal: Console, task: str, total: int) -> AbstractContextManager[Callable[..., None]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeRemainingColumn())
+    return progress_bar(terminal, task, *columns, total=total)
 
 
 # --- formats of numbers and dates ------------------------------------------------------------------------
@@ -304,7 +342,7 @@ def model_chunks(
     names = columns.names
     if names is None:
         return replace(pieces, source=CheckedFiles(pieces.source))
-    check_not_dropped(learner, table)
+    check_not_dropped(learner, table.dropped)
     unnamed = {*ids, *answers, *numbers}.difference(names)
     check_columns(learner, "the table", names, [name for name in pieces.columns or () if name not in unnamed])
     names = (*names, *numbers)

@@ -23,7 +23,15 @@ from committee.cli.options import (
     takes_options,
 )
 from committee.cli.row_columns import Group, RowColumns, Time, Weight, take_row_columns
-from committee.cli.terminal import INTERRUPTED, Debug, error_lines, info, notes_on_warnings, print_comparison
+from committee.cli.terminal import (
+    INTERRUPTED,
+    Debug,
+    comparison_progress,
+    error_lines,
+    info,
+    notes_on_warnings,
+    print_comparison,
+)
 from committee.report.models import BASELINE, PEERS
 
 if TYPE_CHECKING:
@@ -118,7 +126,6 @@ def compare(
     with error_lines(debug, options.report, options.json, options.checkpoint):
         import numpy as np
 
-        from committee.cli.progress import comparison_progress
         from committee.report.comparison import compare as run
         from committee.report.metrics import chosen_metrics, default_metrics
         from committee.report.models import compared_models

@@ -1,4 +1,4 @@
-"""Input and output files of the commands: models, tables, standard input and standard output."""
+"""Input and output files of the commands: models and their columns, tables, standard input and standard output."""
 
 from __future__ import annotations
 
@@ -90,6 +90,37 @@ def is_safetensors(path: Path) -> bool:
 def require_classes(learner: Any, model: Path, verb: str, instead: str) -> None:
     if not hasattr(learner, "classes_"):
         raise ValueError(f"{model} predicts numbers, and only models of classes can be {verb}; {instead}")
+
+
+def check_columns(learner: Any, data: str, used: Sequence[str], names: Sequence[str]) -> None:
+    made = getattr(learner, "provenance_", None)
+    present, known = set(names), {*used, *(() if made is None else (made.target,))}
+    missing = [name for name in used if name not in present]
+    extra = [name for name in names if name not in known]
+    if missing:
+        raise ValueError(f"{data} lacks the {_columns(missing)}, used by the model; add {_them(missing)} to the table")
+    if extra:
+        note(f"the model does not use the {_columns(extra)}")
+
+
+def check_not_dropped(learner: Any, dropped: Sequence[str]) -> None:
+    from committee.data.readers.features import LearnedColumns
+
+    used = set(LearnedColumns.of_model(learner).used)
+    if dropped := [name for name in dropped if name in used]:
+        raise ValueError(
+            f"--drop names the {_columns(dropped)}, used by the model; leave {_them(dropped)} out of --drop"
+        )
+
+
+def _columns(names: Sequence[str]) -> str:
+    from committee.data.text import quoted
+
+    return f"{'column' if len(names) == 1 else 'columns'} {quoted(names)}"
+
+
+def _them(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
 
 
 def store_formats(learner: Any, forms: Mapping[str, str], missing: Sequence[str]) -> None:

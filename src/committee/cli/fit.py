@@ -32,6 +32,7 @@ from committee.cli.terminal import (
     Debug,
     error_lines,
     info,
+    member_progress,
     note,
     notes_on_warnings,
     print_notes,
@@ -218,7 +219,6 @@ def fit(
         options.columns.check(target, table.dropped)
         check_writable(output, checkpoint, read=data)
         rows = _read(data, target, table, options)
-        from committee.cli.progress import member_progress
         from committee.cli.training_table import describe_target
         from committee.data.readers.cells import blanks_note, missing_marks_note
         from committee.files.documents import Provenance
@@ -331,7 +331,7 @@ def _learner(options: FitOptions, *, numbers: bool, in_chunks: bool) -> Any:
 
 
 def _fitted(learner: Any, rows: TrainingTable, options: FitOptions, checkpoint: Path | None) -> Any:
-    from committee.cli.fit_folds import FOLDS, check_folds, committee_folds
+    from committee.cli.training_table import FOLDS, check_folds, committee_folds
 
     conformal = options.conformal
     given = rows.values.of_fit | ({} if checkpoint is None else {"checkpoint": str(checkpoint)})
@@ -391,7 +391,7 @@ def _save(learner: Any, output: Path, checkpoint: Path | None) -> None:
 
 
 def describe_fit(learner: Any, options: FitOptions, table: TrainingTable, seconds: float) -> Estimate | None:
-    from committee.cli.fit_folds import FOLDS, dates_note
+    from committee.cli.training_table import FOLDS, dates_note
     from committee.report.evaluation import baseline_comment
     from committee.report.members import estimate, has_members, left_out_grid, members_grid, stored_estimate
 
@@ -435,7 +435,7 @@ def _cross_validated(learner: Any, table: TrainingTable, folds: int, options: Fi
     if table.files is not None:
         info(f"{NOT_KNOWN}, as tables in chunks are not cross-validated; evaluate the model on held-out rows")
         return None
-    from committee.cli.fit_folds import folds_of_fit
+    from committee.cli.training_table import folds_of_fit
     from committee.files.documents import Estimate
     from committee.report.evaluation import out_of_fold
 

@@ -37,7 +37,7 @@ from committee.data.text import pluralize
 if TYPE_CHECKING:
     import polars as pl
 
-    from committee.cli.labelled_rows import LabelledRows
+    from committee.cli.model_rows import LabelledRows
     from committee.report.page import Grid
     from committee.vote.margin_distribution import MarginDistribution
 
@@ -102,7 +102,7 @@ def margins(
     """
     output, rows, picture = options.output, options.rows, options.picture
     with error_lines(debug, output, rows, picture):
-        from committee.cli.labelled_rows import out_of_bag_advice, read_labelled_rows
+        from committee.cli.model_rows import out_of_bag_advice, read_labelled_rows
         from committee.report.provenance import known_rows, learned_from
 
         options.check()

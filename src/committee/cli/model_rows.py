@@ -1,4 +1,4 @@
-"""Rows of tables for a fitted model: the columns that it uses."""
+"""Rows of tables for a fitted model: the columns that it uses, and for labelled rows the target."""
 
 from __future__ import annotations
 
@@ -8,48 +8,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from committee.cli.options import TableOptions
-from committee.cli.row_columns import fitted_exposure, without_exposure
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.cli.files import check_columns, check_not_dropped, name_of_data, reads_in_chunks
+from committee.cli.options import LabelledOptions, TableOptions
+from committee.cli.row_columns import RowColumns, fitted_exposure, take_exposure, take_row_columns, without_exposure
 from committee.cli.terminal import note, print_notes
 from committee.data.dates import restore_times
+from committee.data.labels import all_integers
 from committee.data.readers.features import LearnedColumns, table_schema
-from committee.data.text import quoted
+from committee.data.readers.tables import drop_unlabelled, split_target
+from committee.data.text import pluralize, quoted
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-# --- columns ---------------------------------------------------------------------------------------------
-
-
-def check_columns(learner: Any, data: str, used: Sequence[str], names: Sequence[str]) -> None:
-    made = getattr(learner, "provenance_", None)
-    present, known = set(names), {*used, *(() if made is None else (made.target,))}
-    missing = [name for name in used if name not in present]
-    extra = [name for name in names if name not in known]
-    if missing:
-        raise ValueError(f"{data} lacks the {_columns(missing)}, used by the model; add {_them(missing)} to the table")
-    if extra:
-        note(f"the model does not use the {_columns(extra)}")
-
-
-def check_not_dropped(learner: Any, table: TableOptions) -> None:
-    used = set(LearnedColumns.of_model(learner).used)
-    if dropped := [name for name in table.dropped if name in used]:
-        raise ValueError(
-            f"--drop names the {_columns(dropped)}, used by the model; leave {_them(dropped)} out of --drop"
-        )
-
-
-def _columns(names: Sequence[str]) -> str:
-    return f"{'column' if len(names) == 1 else 'columns'} {quoted(names)}"
-
-
-def _them(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
-
-
-# --- rows ------------------------------------------------------------------------------------------------
 
 
 def read_features(learner: Any, data: Path, table: TableOptions) -> Any:
@@ -71,7 +44,7 @@ def read_for_model(
     """Columns `ids` are unchanged, columns `answers` become numbers."""
     from committee.cli.training_table import PrintingReader
 
-    check_not_dropped(learner, table)
+    check_not_dropped(learner, table.dropped)
     reader = PrintingReader.of_model(learner, **table.reader_settings)
     frame = reader.rows(data, ids=ids, answers=answers, drop=table.dropped, rows_needed=rows_needed)
     return _with_model_names(learner, frame)
@@ -139,3 +112,125 @@ def note_unknown_categories(learner: Any, X: Any) -> None:
     unknown = UnknownCategories(learner)
     unknown.add(X)
     print_notes(unknown.notes())
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    X: Any
+    y: NDArray[Any]
+    target: str
+    offset: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def per_unit(self) -> NDArray[Any]:
+        return self.y if self.offset is None else self.y / np.exp(self.offset)
+
+
+def read_labelled_rows(
+    learner: Any,
+    data: Path | Sequence[Path],
+    target: str | None,
+    table: LabelledOptions,
+    exposure: str | None = None,
+    weight: str | None = None,
+) -> LabelledRows:
+    """`target` is by default that of the model's training, or else the only column that the model does not use."""
+    used = set(LearnedColumns.of_model(learner).used)
+    if target in used:
+        raise ValueError(f"target {target!r} is a column that the model uses; name the column that it predicts")
+    if weight in used:
+        raise ValueError(f"--weight {weight!r} is a column that the model uses; name another column")
+    made = getattr(learner, "provenance_", None)
+    trained_on: str | None = None if made is None else made.target
+
+    def target_of(names: list[str]) -> str:
+        if target:
+            return target
+        if trained_on is not None and trained_on in names:
+            return trained_on
+        return _only_unused(used, names, weight, trained_on if trained_on in table.dropped else None)
+
+    paths = [data] if isinstance(data, Path) else list(data)
+    if reads_in_chunks(paths):
+        from committee.cli.chunks import read_all_chunks
+
+        further = {"--exposure": exposure, "--weight": weight}
+        frame, target = read_all_chunks(learner, paths, table, target_of, further)
+    else:
+        answers = [] if hasattr(learner, "classes_") else [target or trained_on or ""]
+        answers += [name for name in (exposure, weight) if name is not None]
+        frame = read_for_model(learner, paths[0], table, answers=answers)
+        target = target_of(frame.columns)
+    frame, notes = drop_unlabelled(frame, target, strict=table.strict)
+    print_notes(notes)
+    offset = weights = None
+    if exposure is not None:
+        frame, exposed = take_exposure(frame, exposure)
+        offset = np.log(exposed)
+    if weight is not None:
+        columns = RowColumns(weight=weight)
+        columns.check(target)
+        frame, values = take_row_columns(frame, columns)
+        weights = values.weights
+    others, y = split_target(frame, target)
+    X = select_features(learner, others, str(paths[0]) if len(paths) == 1 else name_of_data(paths))
+    note_unknown_categories(learner, X)
+    if (classes := getattr(learner, "classes_", None)) is not None:
+        return LabelledRows(X, match_classes(y, classes, target), target, weights=weights)
+    if y.dtype.kind not in "iuf":
+        kind = "boolean" if y.dtype.kind == "b" else "text"
+        raise ValueError(f"target {target!r} is {kind}, and the model predicts numbers; name a column of numbers")
+    return LabelledRows(X, y, target, offset, weights)
+
+
+def _only_unused(used: set[str], columns: list[str], weight: str | None, dropped: str | None) -> str:
+    unused = [name for name in columns if name not in used and name != weight] if used else []
+    if len(unused) != 1:
+        if dropped is not None:
+            raise ValueError(
+                f"--drop names the target {dropped!r}; leave it out of --drop, or name another by --target"
+            )
+        among = f": one of {quoted(unused)}" if unused else ""
+        raise ValueError(f"--target is missing: name the column of the labels or numbers{among}")
+    note(f"target {unused[0]!r}: the only column that the model does not use")
+    return unused[0]
+
+
+def out_of_bag_advice(learner: Any, *, checked: bool) -> str:
+    from committee.learners.blend.committees import CommitteeClassifier
+    from committee.learners.trained_ensembles.out_of_bag import has_checkable_draws, has_out_of_bag_rows
+
+    if isinstance(learner, CommitteeClassifier) and not hasattr(learner, "reserved_rows_"):
+        return ", or fit with -p reserve=0.1 for --on oob"
+    if not has_out_of_bag_rows(learner):
+        return ""
+    if checked and not has_checkable_draws(learner):
+        return ", or fit with -p oob_score=True for --on oob"
+    return ", or --on oob to use out-of-bag voters"
+
+
+def match_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArray[Any]:
+    by_text = {_label_text(label): label for label in classes.tolist()}
+    values, place = np.unique(y, return_inverse=True)
+    texts = [_label_text(value) for value in values.tolist()]
+    texts = [text.strip() if text not in by_text and text.strip() in by_text else text for text in texts]
+    unknown = np.array([text not in by_text for text in texts])
+    if not unknown.any():
+        return np.asarray(np.array([by_text[text] for text in texts])[place])
+    others = quoted([text for text in texts if text not in by_text], 5)
+    known = f"the classes of the model are {quoted(by_text, 5)}"
+    if unknown.all():
+        raise ValueError(f"target {target!r} holds {others}; {known}; name another target, or another model")
+    if classes.dtype.kind != "U" and values.dtype.kind != classes.dtype.kind:
+        raise ValueError(f"target {target!r} holds {others}; {known}; drop these rows")
+    n = int(unknown[place].sum())
+    verb = "counts" if n == 1 else "count"
+    note(f"target {target!r}: {pluralize(n, 'row')} of {others}, unknown to the model, {verb} as wrong")
+    labels = [by_text.get(text, value) for text, value in zip(texts, values.tolist(), strict=True)]
+    return np.asarray(np.array([str(label) for label in labels] if classes.dtype.kind == "U" else labels)[place])
+
+
+def _label_text(label: Any) -> str:
+    # files hold the same label as 1 or as 1.0
+    return str(int(label)) if isinstance(label, float) and all_integers(np.array([label])) else str(label)

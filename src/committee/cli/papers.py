@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 
 from committee.cli.options import Progress, split_names
-from committee.cli.terminal import Debug, error_lines, info, notes_on_warnings, print_tables
+from committee.cli.terminal import Debug, error_lines, info, notes_on_warnings, print_tables, progress_hook
 from committee.papers import PAPERS
 from committee.papers.public_tables.fetch import fetch
 from committee.papers.shared.options import DATA_VARIABLE, Names
@@ -35,8 +35,6 @@ def paper_command(name: str, rebuild: Callable[..., Any], steps: str = "fits") -
     of_names = {p.name for p in taken if get_args(p.annotation)[0] == Names}
 
     def command(progress: bool | None, debug: bool, **options: Any) -> None:
-        from committee.cli.progress import progress_hook
-
         chosen = {key: list(split_names(value)) or None if key in of_names else value for key, value in options.items()}
         with error_lines(debug, words=str), notes_on_warnings(), progress_hook(progress, steps) as hook:
             grids = rebuild(**chosen, progress=hook)

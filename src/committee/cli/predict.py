@@ -139,8 +139,7 @@ def _predict_chunks(
     progress: bool | None,
     exposure: str | None,
 ) -> None:
-    from committee.cli.chunks import chunk_frame, files_in_chunks, model_chunks, open_chunks
-    from committee.cli.progress import with_progress
+    from committee.cli.chunks import chunk_frame, files_in_chunks, model_chunks, open_chunks, with_progress
     from committee.data.out_of_core.file_sources import RawCellReader
     from committee.data.readers.cells import missing_marks_note
     from committee.data.readers.features import LearnedColumns

@@ -16,7 +16,7 @@ from committee.cli.terminal import Debug, error_lines, info, note, notes_on_warn
 from committee.data.text import pluralize
 
 if TYPE_CHECKING:
-    from committee.cli.labelled_rows import LabelledRows
+    from committee.cli.model_rows import LabelledRows
     from committee.report.page import Grid
 
 BLEND_SHARE = 0.33
@@ -122,7 +122,7 @@ def prune(
     Example: committee prune forest.safetensors patients.csv --target outcome --max-nodes 0.05 -o small.safetensors
     """
     with error_lines(debug, options.output):
-        from committee.cli.labelled_rows import read_labelled_rows
+        from committee.cli.model_rows import read_labelled_rows
         from committee.report.provenance import known_rows, learned_from
 
         options.check()
@@ -175,7 +175,7 @@ def _check_metric(metric: str | None, *, classes: bool) -> None:
 
 def _forest(source: Path, table: TrainingOptions, options: PruneOptions) -> tuple[Any, LabelledRows]:
     from committee import RandomForestClassifier, RandomForestRegressor
-    from committee.cli.labelled_rows import LabelledRows
+    from committee.cli.model_rows import LabelledRows
     from committee.cli.training_table import whole_table
     from committee.data.labels import infer_task
     from committee.report.provenance import provenance_of

@@ -96,7 +96,7 @@ def evaluate(
     """
     report, json = options.report, options.json
     with error_lines(debug, report, json):
-        from committee.cli.labelled_rows import read_labelled_rows
+        from committee.cli.model_rows import read_labelled_rows
         from committee.report.evaluation import evaluate as run
         from committee.report.figures import check_threshold
         from committee.report.provenance import known_rows, known_rows_sentence
@@ -150,7 +150,7 @@ def inspect(
 ) -> None:
     """Show parameters, size, voters and most used features of a saved model, and with --data its margins or errors."""
     with error_lines(debug, report):
-        from committee.cli.labelled_rows import read_labelled_rows
+        from committee.cli.model_rows import read_labelled_rows
         from committee.report.inspection import inspection
         from committee.report.members import MemberAnswers, has_members, rows_grids
 
@@ -331,8 +331,7 @@ def certify(
     """
     with error_lines(debug):
         from committee import certify as run
-        from committee.cli.labelled_rows import out_of_bag_advice, read_labelled_rows
-        from committee.cli.model_rows import read_features
+        from committee.cli.model_rows import out_of_bag_advice, read_features, read_labelled_rows
         from committee.report.provenance import known_rows, learned_from
 
         on, votes = options.on, options.votes

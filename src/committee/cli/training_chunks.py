@@ -17,9 +17,9 @@ from committee.cli.chunks import (
     files_in_chunks,
     first_rows,
     open_chunks,
+    with_progress,
 )
 from committee.cli.options import TrainingOptions
-from committee.cli.progress import with_progress
 from committee.cli.row_columns import RowColumns, RowValues, check_exposure_column, numbers_of, take_row_columns
 from committee.cli.terminal import info, print_notes
 from committee.cli.training_table import TrainingTable, part_of

@@ -1,10 +1,11 @@
-"""Tables that models learn from, and messages about their target."""
+"""Tables that models learn from, their targets, and their folds of groups or times."""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from committee.data.out_of_core.scan import FileStamps
+    from committee.report.folds import Folds, Split
 
 
 @dataclass(frozen=True)
@@ -152,3 +154,77 @@ def describe_target(target: str, y: NDArray[Any], numbers: bool) -> str:
         return f"target {target!r}: numbers from {values[0]:.6g} to {values[-1]:.6g}{other}"
     other = "; --task numbers predicts numbers" if either else ""
     return f"target {target!r}: {pluralize(len(values), 'class', 'classes')}{other}"
+
+
+# --- folds -----------------------------------------------------------------------------------------------
+
+FOLDS = 5
+"""Default number of folds: for the estimate of a single learner, and for a committee with --group or --time."""
+
+
+def folds_of_fit(columns: RowColumns, rows: TrainingTable, folds: int) -> Folds:
+    from committee.report.folds import Folds
+
+    values = rows.values
+    return Folds.of(
+        folds,
+        groups=values.groups,
+        time=values.time,
+        group_name=columns.group or "groups",
+        time_name=columns.time or "time",
+    )
+
+
+def check_folds(columns: RowColumns, rows: TrainingTable, folds: int, *, of_classes: bool) -> list[Split]:
+    if not (folds and (columns.group or columns.time)):
+        return []
+    codes = np.unique(rows.y, return_inverse=True)[1] if of_classes else np.zeros(len(rows.y), dtype=np.intp)
+    return folds_of_fit(columns, rows, folds).splits(codes, of_classes=of_classes)
+
+
+def dates_note(columns: RowColumns, rows: TrainingTable) -> list[str]:
+    from committee.report.folds import date_columns, shuffled_note
+
+    dates = [] if columns.group or columns.time else date_columns(rows.rows)
+    return [shuffled_note(dates)] if dates else []
+
+
+@contextmanager
+def committee_folds(learner: Any, columns: RowColumns, rows: TrainingTable, *, of_classes: bool) -> Iterator[None]:
+    """Give a committee the folds of groups or times for a fit.
+
+    Afterwards `cv` is the number of folds, as model files do not store row numbers.
+    """
+    if not (columns.group or columns.time):
+        yield
+        return
+    n = FOLDS if learner.cv is None else learner.cv
+    if not isinstance(n, int):
+        raise ValueError(f"-p cv={n!r} must be a number of folds, with --group or --time")
+    try:
+        splits = check_folds(columns, rows, n, of_classes=of_classes)
+    except ValueError as error:
+        raise ValueError(str(error).replace("folds=", "-p cv=")) from error
+    if of_classes:
+        _check_classes(splits, rows, columns)
+    learner.set_params(cv=splits)
+    try:
+        yield
+    finally:
+        learner.set_params(cv=n)
+
+
+def _check_classes(splits: list[Split], rows: TrainingTable, columns: RowColumns) -> None:
+    for k, (train, _) in enumerate(splits):
+        if len(absent := np.setdiff1d(rows.y, rows.y[train])):
+            groups = rows.values.groups
+            if groups is not None and groups.filter(rows.y == absent[0]).n_unique() == 1:
+                raise ValueError(
+                    f"class {str(absent[0])!r} has rows in one group of {columns.group!r} only, and every member needs"
+                    " all classes, which no number of folds gives; leave out rows of this class, or --group"
+                )
+            raise ValueError(
+                f"fold {k + 1} by {columns.group or columns.time!r} has no training row of class {str(absent[0])!r},"
+                f" and every member needs all classes; use {'fewer' if columns.time else 'more'} folds by -p cv=NUMBER,"
+                " or leave out rows of this class"
+            )
