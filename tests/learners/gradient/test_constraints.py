@@ -133,20 +133,10 @@ def test_without_interactions_a_model_is_a_sum_over_columns(kind):
 @both
 def test_groups_that_hold_all_columns_limit_nothing(kind):
     X, y = data(kind)
-    free = learner(kind).fit(X, y)
-    for constraints in ([], [[0, 1, 2, 3]], [[2], [3, 0, 1, 2]], [{0, 1}, ()]):
+    free, few = learner(kind).fit(X, y), [{0, 1}, ()]
+    for constraints in ([], [[0, 1, 2, 3]], np.array([[2, 3, 0, 1]]), [[2], [3, 0, 1, 2]], few):
         limited = learner(kind, interaction_constraints=constraints).fit(X, y)
-        assert np.array_equal(answer(limited, X), answer(free, X)) == (constraints != [{0, 1}, ()])
-
-
-@both
-def test_groups_may_be_an_array(kind):
-    X, y = data(kind)
-    X = pd.DataFrame(X, columns=list("abcd"))
-    groups = np.array([["a", "b"], ["c", "d"]]), [["a", "b"], ["c", "d"]], np.array([[0, 1], [2, 3]])
-    first, *others = (answer(learner(kind, interaction_constraints=each).fit(X, y), X) for each in groups)
-    for other in others:
-        assert_array_equal(other, first)
+        assert np.array_equal(answer(limited, X), answer(free, X)) == (constraints is not few)
 
 
 @both
@@ -163,13 +153,9 @@ def test_columns_in_no_group_are_a_group(kind):
     ("constraints", "named", "error", "message"),
     [
         ([["a", "e"]], True, ValueError, "names 'e', which is not a column of X; there are 'a', 'b', 'c', 'd'"),
-        ([["a"]], False, ValueError, "names 'a', which is not a column of X; the columns of X have no names"),
-        ([[0, 4]], True, ValueError, "has column 4; X has columns 0 to 3"),
         ([[-1]], False, ValueError, "has column -1; X has columns 0 to 3"),
         ([[0.5]], False, TypeError, "has 0.5 of type float for a column; use names or whole numbers"),
         (np.array([0, 1]), False, TypeError, r"has 0 where a group of columns belongs; write \[0\]"),
-        ([[True]], False, TypeError, "has True of type bool for a column"),
-        ([0, 1], False, TypeError, r"has 0 where a group of columns belongs; write \[0\]"),
         (["ab"], True, TypeError, r"has 'ab' where a group of columns belongs; write \['ab'\]"),
         ("pairs", False, ValueError, "interaction_constraints"),
     ],
@@ -236,14 +222,20 @@ def test_scores_of_classes_follow_their_directions(signs, seed, missing, by_clas
         assert (steps * np.array(signs)[:, j] >= -1e-12).all()
 
 
-@given(seed=st.integers(0, 1_000), loss=st.sampled_from(["log_loss", "exponential", "probit", "squared_hinge"]))
-def test_a_class_rises_where_all_others_fall(seed, loss):
+@given(
+    seed=st.integers(0, 1_000),
+    loss=st.sampled_from(["log_loss", "exponential", "probit", "squared_hinge"]),
+    n_classes=st.sampled_from([2, 3]),
+)
+def test_a_class_rises_where_all_others_fall(seed, loss, n_classes):
     """p_c = s(F_c) / sum_k s(F_k) with s rising: up where F_c goes up and every other score down, and odds alike."""
     X, y = noisy(200, seed, missing=False)
     constraints = {"high": [1, 0, 0], "low": [-1, 0, 0], "middle": [-1, 0, 0]}
+    if n_classes == 2:  # one score, of the second class
+        y, constraints = y == "high", [1, 0, 0]
     settings = SMALL | {"n_estimators": 10, "learning_rate": 0.5, "monotonic_constraints": constraints}
     model = GradientBoostingClassifier(loss=loss, **settings).fit(X, y)
-    probability = along(model.predict_proba, 0, X, seed)[:, :, 0]
+    probability = along(model.predict_proba, 0, X, seed)[:, :, 0 if n_classes == 3 else 1]
     assert (np.diff(probability, axis=1) >= -1e-12).all()
     assert np.ptp(probability) > 0.1
 
@@ -277,13 +269,13 @@ def test_ways_to_say_it():
     X, y = noisy(200, 0, missing=False)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     first, *others = (
-        answer(GradientBoostingClassifier(**SMALL, n_estimators=3, monotonic_constraints=each).fit(frame, y), frame)
-        for each in (
-            [[0, 0, 1], [0, 0, 0], [-1, 1, 0]],
-            {"middle": {"a": -1, "b": 1}, "high": {"c": 1}},
-            {"middle": [-1, 1, 0], "high": {"c": 1}},
-            {"middle": {0: -1, np.int64(1): 1}, "high": {2: 1}},
-            [{"c": 1}, None, {0: -1, "b": 1}],
+        answer(GradientBoostingClassifier(**SMALL, n_estimators=3, monotonic_constraints=each).fit(rows, y), rows)
+        for rows, each in (
+            (frame, [[0, 0, 1], [0, 0, 0], [-1, 1, 0]]),
+            (frame, {"middle": {"a": -1, "b": 1}, "high": {"c": 1}}),
+            (frame, {"middle": [-1, 1, 0], "high": {"c": 1}}),
+            (frame, [{"c": 1}, None, {0: -1, "b": 1}]),
+            (X, {"middle": {0: -1, np.int64(1): 1}, "high": {2: 1}}),
         )
     )
     for other in others:
@@ -329,22 +321,12 @@ def test_numbers_follow_their_directions(seed, loss, directions, penalty, missin
         assert (direction * np.diff(along(model.predict, j, X, seed), axis=1) >= -1e-12).all()
 
 
-@pytest.mark.parametrize("loss", ["log_loss", "exponential", "probit"])
-def test_probabilities_of_two_classes_follow_their_direction(loss):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, N_COLUMNS))
-    y = (np.sin(3 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=300) > 0).astype(int)
-    params = {"monotonic_constraints": [1, 0, 0], "min_samples_leaf": 5, "max_leaf_nodes": 8}
-    P = along(GradientBoostingClassifier(20, loss=loss, **params).fit(X, y).predict_proba, 0, X)[:, :, 1]
-    assert (np.diff(P, axis=1) >= 0).all()
-    assert np.ptp(P) > 0.2
-
-
 def test_categories_have_no_direction():
     X, y = noisy(90, 0, missing=False)
-    frame = pd.DataFrame({"b": pd.Categorical(X[:, 1] > 0)})
-    with pytest.raises(ValueError, match="whose categories have no order"):
-        GradientBoostingClassifier(monotonic_constraints={"b": 1}).fit(frame, y == "high")
+    for categories in (X[:, 1] > 0, np.arange(90) // 2):  # subsets of few, target statistics of many
+        with pytest.raises(ValueError, match="column 'b', whose categories have no order"):
+            model = GradientBoostingClassifier(monotonic_constraints={"b": 1})
+            model.fit(pd.DataFrame({"b": pd.Categorical(categories)}), y == "high")
 
 
 def test_quantiles_in_order_are_monotone_too():
@@ -362,12 +344,9 @@ def test_quantiles_in_order_are_monotone_too():
 
 IN_COLUMNS = [
     ({3: 1}, ValueError, "monotonic_constraints has column 3; X has columns 0 to 2"),
-    ({0.5: 1}, TypeError, "monotonic_constraints has 0.5 of type float for a column; use names or whole numbers"),
     ({"a": 1, 0: 1}, ValueError, "has column 'a' twice, by name and number"),
-    ({"a": "up"}, ValueError, "has 'up' for column 'a'; use -1, 0 or 1"),
     ([1, "up", 0], ValueError, "has 'up' for column 'b'; use -1, 0 or 1"),
     ([1, 0], ValueError, "needs one of -1, 0 and 1 for each of the 3 columns"),
-    ({"agee": 1}, ValueError, "names 'agee', which is not a column of X; there are 'a', 'b', 'c'"),
     ({"A ": 1}, ValueError, r"names 'A ', which is not a column of X; did you mean 'a'\?$"),
     ({"a": True}, ValueError, "has True for column 'a'; use -1, 0 or 1"),
     (np.array([False, True, False]), ValueError, "has False for column 'a'; use -1, 0 or 1"),
@@ -377,15 +356,11 @@ IN_CLASSES = [
     ([1, 0, 0], "each of the 3 classes has a score of its own; give it by class, as in {'middle': {column: 1}}"),
     ({"a": 1}, "give it by class"),
     ({"tall": {"a": 1}}, r"key 'tall', which is not a class of y; its classes are \['high', 'low', 'middle'\]"),
-    ({"high": {"e": 1}}, "names 'e', which is not a column of X"),
-    ({"high": [1, 0]}, "needs one of -1, 0 and 1 for each of the 3 columns"),
     ([[1, 0, 0]], "has 1 rows; it needs one for each class, 3"),
-    ({"high": {"a": 2}}, "has 2 for column 'a'; use -1, 0 or 1"),
 ]
 IN_TARGETS = [
     ({0: {0: 1}, 1: {0: -1}}, "numbers of a row have no names; give a list with one dict or row for each"),
     ([[1, 0, 0]] * 3, "monotonic_constraints has 3 rows; it needs one for each predicted number, 2"),
-    ({"a": 1}, "names 'a', which is not a column of X; the columns of X have no names"),
 ]
 
 
@@ -411,15 +386,6 @@ def test_refused_monotone_constraints(model, kind, constraints, error, message):
     y = {"two classes": y == "high", "classes": y, "targets": X[:, :2], "numbers": X[:, 0]}[kind]
     with pytest.raises(error, match=message):
         clone(model).set_params(monotonic_constraints=constraints).fit(frame, y)
-
-
-def test_columns_by_number_are_columns_by_name():
-    X, y = noisy(200, 0, missing=False)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    by_name = GradientBoostingClassifier(**SMALL, monotonic_constraints={"c": -1}).fit(frame, y == "high")
-    for rows in (frame, X, pd.DataFrame(X)):
-        model = GradientBoostingClassifier(**SMALL, monotonic_constraints={2: -1}).fit(rows, y == "high")
-        assert_array_equal(answer(model, rows), answer(by_name, frame))
 
 
 @pytest.mark.parametrize(

@@ -199,13 +199,9 @@ def test_refusals_name_the_parameter():
     X, y = numbers(2)
     own = FunctionalGradientBoostingRegressor(lambda y, F: (F - y, np.ones_like(F)))
     steep = FunctionalGradientBoostingRegressor("poisson", LinearRegression(), line_search=False)
+    trees = FunctionalGradientBoostingClassifier(base=DecisionTreeClassifier())
     for model, target, options, message in [
-        (
-            FunctionalGradientBoostingClassifier(base=DecisionTreeClassifier()),
-            y,
-            {},
-            r"Classifier\(\) is not a regressor",
-        ),
+        (trees, y, {}, r"Classifier\(\) is not a regressor"),
         (FunctionalGradientBoostingClassifier(), y, {"checkpoint": "run"}, "is of no use: the rounds of a Functional"),
         (own, y, {}, "which early stopping, curves of training rows and line_search need"),
         (steep, 1e3 * (y + 1.0), {}, r"overflow in round \d+; lower learning_rate, or set line_search"),

@@ -1,20 +1,28 @@
 """Gradient boosting that stops early, goes on from an earlier fit, or is refitted on other rows."""
 
+from __future__ import annotations
+
 import copy
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
+from scipy.sparse import random as sparse_random
 from sklearn.base import clone
 
 import committee
-from committee import GradientBoostingClassifier, GradientBoostingRegressor, scan
+from committee import GradientBoostingClassifier, GradientBoostingRegressor, _core
+from committee.data.bins import Binned, Bins
+from committee.data.matrices import SparseMatrix
+from committee.data.table_schema import TableSchema
+from committee.learners.gradient import gradient_fit
+from committee.learners.gradient.gradient_fit import n_screened, screened_columns
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.rounds import RowsInMemory
-from tests.gradient_cases import SMALL, answer, both, data, learner, numbers, table
+from tests.gradient_cases import SMALL, answer, both, data, learner, table
 from tests.subjects import assert_same_bits
 
 
@@ -68,19 +76,6 @@ def test_rows_that_are_watched_may_have_gaps_and_unknown_categories():
     assert_allclose(model.validation_losses_, losses, rtol=1e-12)
 
 
-@both
-def test_rows_are_held_out(kind):
-    X, y = data(kind)
-    settings = {"early_stopping": True, "validation_fraction": 0.2, "n_estimators": 30}
-    going_on = learner(kind, **settings, warm_start=True).fit(X, y)
-    assert going_on.committee_.voters.count[0] == 240  # as they were grown
-    model = learner(kind, **settings).fit(X, y)
-    assert model.committee_.voters.count[0] == 300  # as they were refitted
-    assert_array_equal(model.validation_losses_, going_on.validation_losses_)
-    assert len(model.validation_losses_) == model.committee_.n_voters
-    assert learner(kind).fit(X, y).validation_losses_ is None
-
-
 @pytest.mark.parametrize("loss", ["log_loss", "squared_error", "absolute_error"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leaves_are_refitted_on_all_rows(loss, weighted):
@@ -90,6 +85,9 @@ def test_leaves_are_refitted_on_all_rows(loss, weighted):
     settings = SMALL | {"early_stopping": True, "n_estimators": 12, "random_state": 0}
     model, grown = (made(loss=loss, **settings, warm_start=on).fit(X, y, w) for on in (False, True))
     forest, before = model.committee_.voters, grown.committee_.voters
+    assert before.count[0] < forest.count[0] == 300  # rows as they were grown, and as they were refitted
+    assert len(model.validation_losses_) == model.committee_.n_voters
+    assert_array_equal(model.validation_losses_, grown.validation_losses_)
     assert_array_equal(forest.feature, before.feature)
     assert_array_equal(forest.threshold, before.threshold)
     chosen, penalty = model._chosen_loss(), LeafPenalty(l2=5.0)
@@ -230,125 +228,153 @@ def test_too_few_rows_for_two_leaves_are_told(kind):
         learner(kind, min_samples_leaf=9).fit(X[:19], y[:19])
 
 
-# --- leaves refitted on other rows -----------------------------------------------------------------------------------
+# --- screening of columns ---------------------------------------------------------------------------------------------
 
-REFITTED = {
-    "lines": {"leaf": "linear"},
-    "constants": {"leaf": "constant"},
-    "medians": {"loss": "absolute_error"},
-    "least squares": {"newton": False, "line_search": True},
-    "bounded": {"max_delta_step": 0.5},
-    "quantiles": {"loss": "quantile", "quantile": [0.2, 0.8]},
-    "abstaining": {"leaf_l0": 0.5, "leaf_l1": 0.5},
+
+EXACT = {
+    "n_estimators": 5,
+    "learning_rate": 0.3,
+    "subsample": 1.0,
+    "max_features": None,
+    "extra_trees": False,
+    "max_bins": 64,
 }
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", REFITTED)
-def test_the_training_rows_give_the_trained_leaves(name, weighted):
-    X, y = numbers(150)
-    w = np.random.default_rng(0).integers(0, 4, 150) if weighted else None
-    model = GradientBoostingRegressor(**SMALL | {"n_estimators": 4} | REFITTED[name]).fit(X, y, w)
-    assert_allclose(model.refit(X, y, w, decay_rate=0.0).predict(X), model.predict(X), rtol=1e-9, atol=1e-9)
+def naive_gain(codes, g, h, w, categorical, least, l2):
+    best = -np.inf
+    for b in range(codes.max() + 1):
+        left = codes == b if categorical else codes <= b
+        if min((w[left] > 0).sum(), (w[~left] > 0).sum()) >= least:
+            best = max(best, sum(g[:, s].sum(1) ** 2 @ (1.0 / (h[:, s].sum(1) + l2)) for s in (left, ~left)))
+    return best
 
 
-@pytest.mark.parametrize("settings", [{}, {"tree": "shared"}, {"loss": "exponential"}], ids=str)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_training_rows_of_classes(n_classes, settings):
-    X, y = table(150, n_classes)
-    labels = np.array(["a", "b", "c"])[y]
-    model = learner("classes", n_estimators=3, class_weight="balanced", **settings).fit(X, labels)
-    assert_allclose(answer(model.refit(X, labels, decay_rate=0.0), X), answer(model, X), rtol=1e-9, atol=1e-9)
+@pytest.mark.parametrize("n_scores", [1, 3])
+def test_it_is_the_naive_one(n_scores):
+    rng = np.random.default_rng(n_scores)
+    X = rng.normal(size=(40, 25)).round(1)
+    X[:, :5] = rng.integers(0, 4, (40, 5))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    table = TableSchema.learn(X, list(range(5)))
+    binned = Binned.of(table.encode(X), None, table, 8)
+    w = rng.integers(0, 3, 40).astype(float)
+    g, h = rng.normal(size=(n_scores, 40)) * w, rng.uniform(0.5, 1.0, (n_scores, 40)) * w
+    gains = [
+        naive_gain(binned.codes[:, j], g, h, w, j < 5 and bool(binned.bins.n_categories[j]), 5, 0.5) for j in range(25)
+    ]
+    expected = np.sort(np.argsort(gains)[-7:])
+    found = screened_columns(binned, g.squeeze(), h.squeeze(), w, 7, 5, 0.5, 1)
+    assert_array_equal(found, expected)
+    order = rng.permutation(40)
+    shuffled = Binned(binned.bins, binned.codes[order])
+    again = screened_columns(shuffled, g[:, order].copy(), h[:, order].copy(), w[order], 7, 5, 0.5, 2)
+    assert_array_equal(again, expected)
 
 
-@pytest.mark.parametrize("tree", ["shared", "per_target"])
-@pytest.mark.parametrize("leaf", ["constant", "linear"])
-def test_the_training_rows_of_several_targets_and_of_kept_rounds(tree, leaf):
-    X, y = numbers(200)
-    y, o = np.stack([y, 100.0 * X[:, 1] ** 2], axis=1), np.tile(X[:, 2:3], 2)
-    model = learner("numbers", tree=tree, leaf=leaf, early_stopping=True, n_iter_no_change=3).fit(X, y, offset=o)
-    again = model.refit(X, y, offset=o, decay_rate=0.0)  # a stopped fit has refitted its leaves on all rows
-    assert_allclose(again.predict(X), model.predict(X), rtol=1e-8)
-
-
-@pytest.mark.parametrize("leaf", ["constant", "linear"])
-def test_the_first_round_of_a_refit_is_a_mixture(leaf):
-    """Later rounds follow the mixed scores."""
-    X, y = numbers(300)
-    old, new = slice(0, 150), slice(150, None)
-    model = learner("numbers", n_estimators=1, leaf=leaf).fit(X[old], y[old])
-    fresh = model.refit(X[new], y[new], decay_rate=0.0)
-    assert_allclose(model.refit(X[new], y[new], decay_rate=1.0).predict(X), model.predict(X), rtol=1e-12)
-    mixed = model.refit(X[new], y[new], decay_rate=0.3)
-    start = [each.committee_.intercept for each in (model, fresh, mixed)]
-    assert_allclose(start[2], 0.3 * start[0] + 0.7 * start[1])
-    # of the squared error the new leaves at the mixed intercept: their hessians are those of the rows
-    forest = getattr(model.committee_.voters, "forest", model.committee_.voters)
-    leaves, residual = forest.apply(X[new])[:, 0], y[new] - start[2]
-    for i in np.flatnonzero(forest.feature < 0).tolist():
-        rows = leaves == i
-        own = residual[rows].sum() / (rows.sum() + 5.0) if rows.any() else forest.value[i, 0]
-        value = getattr(mixed.committee_.voters, "forest", mixed.committee_.voters).value[i, 0]
-        assert_allclose(value, 0.3 * forest.value[i, 0] + 0.7 * own, rtol=1e-9, atol=1e-12)
-
-
-def test_refits_with_leaves_without_rows_and_rows_without_weight(tmp_path):
-    X, y = table(200)
-    model = learner("classes", n_estimators=3).fit(X, y)
-    low = X[:, 0] < 0.0
-    one = model.refit(X[low], y[low], decay_rate=0.5)
-    other = model.refit(X, y, low, decay_rate=0.5)
-    assert_array_equal(answer(one, X), answer(other, X))
-    one.save(tmp_path / "model.safetensors")
-    forest, before = one.committee_.voters, model.committee_.voters
-    untouched = np.ones(len(forest.feature), dtype=bool)
-    for t, leaves in enumerate(forest.apply(X[low]).T):
-        untouched[forest.offset[t] + np.unique(leaves)] = False
-    assert_array_equal(forest.value[untouched], before.value[untouched])
-    assert not np.allclose(forest.value, before.value)
-
-
-def test_refits_on_frames_and_sparse_rows():
+def test_zeros_that_are_not_stored_have_the_same_gains():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": rng.normal(size=150), "b": pd.Categorical(rng.choice(list("xyz"), 150))})
-    frame["y"] = frame["a"] + (frame["b"] == "x")
-    model = learner("numbers", n_estimators=3).fit(frame, "y")
-    assert_allclose(
-        model.refit(frame, "y", decay_rate=0.0).predict(frame[["a", "b"]]), model.predict(frame[["a", "b"]])
+    X = sparse_random(60, 30, 0.2, "csr", rng=rng)
+    matrix = SparseMatrix.read(X)
+    table = TableSchema.learn(X.toarray())
+    bins = Bins.learn(matrix, None, table.n_categories, 16)
+    g, h = rng.normal(size=60), np.ones(60)
+    every, stored = (
+        _core.first_split_gains(codes, bins.n_bins, bins.categorical, g, h, None, 2, 1.0, 1)
+        for codes in (bins.encode(X.toarray()), bins.encode(matrix))
     )
-    X, y = table(150)
-    dense = learner("classes", n_estimators=3).fit(X, y)
-    sparse = learner("classes", n_estimators=3).fit(csr_array(X), y).refit(csr_array(X[:90]), y[:90])
-    assert_allclose(sparse.decision_function(csr_array(X)), answer(dense.refit(X[:90], y[:90]), X), rtol=1e-12)
+    assert_array_equal(every, stored)
+    assert np.isfinite(every).sum() > 20
 
 
-def test_refits_that_are_refused():
-    X, y = table(150)
-    model = learner("classes", n_estimators=2).fit(X, y)
-    with pytest.raises(ValueError, match=r"decay_rate is 1.5; it must be a number from 0 to 1"):
-        model.refit(X, y, decay_rate=1.5)
-    with pytest.raises(ValueError, match=r"^y holds 7, which is not a class of the model; its classes are \[0, 1\]"):
-        model.refit(X, np.where(y == 1, 7, y))
-    number = learner("numbers", n_estimators=2).fit(X, y)
-    with pytest.raises(ValueError, match=r"^Input y contains NaN"):
-        number.refit(X, np.where(y == 1, np.nan, y))
-    with pytest.raises(ValueError, match=r"^y has 2 targets for each row, and the model predicts 1"):
-        number.refit(X, np.c_[y, y])
-    with pytest.raises(ValueError, match="could break monotonic_constraints"):
-        learner("classes", n_estimators=2, monotonic_constraints=[1, 0, 0, 0]).fit(X, y).refit(X, y)
-    with pytest.raises(ValueError, match="X is read in pieces"):
-        model.refit(scan(X), y)
-    with pytest.warns(UserWarning, match="one class"):
-        constant = learner("classes").fit(X, np.zeros(150))
-    with pytest.raises(ValueError, match="this model has one class"):
-        constant.refit(X, np.zeros(150))
+@pytest.fixture
+def screened(monkeypatch):
+    """Arguments of each screening, and the columns it leaves; tables of more than 10 columns are screened."""
+    monkeypatch.setattr(gradient_fit, "LEAST_SCREENED", 10)
+    seen = []
+
+    def recorded(binned, gradient, hessian, w, most, *rest):
+        found = screened_columns(binned, gradient, hessian, w, most, *rest)
+        seen.append((len(binned.codes), gradient.copy(), w, most, found))
+        return found
+
+    monkeypatch.setattr(gradient_fit, "screened_columns", recorded)
+    return seen
 
 
-def test_a_refitted_model_stays_as_it_was():
-    X, y = table(150)
-    model = GradientBoostingClassifier(**SMALL, n_estimators=3, random_state=0).fit(X, y, X_val=X, y_val=y)
-    before, losses = answer(model, X), model.validation_losses_
-    renewed = model.refit(X[:100], y[:100])
-    assert_array_equal(answer(model, X), before)
-    assert model.validation_losses_ is losses and not hasattr(renewed, "validation_losses_")
-    assert renewed.get_params() == model.get_params()
+def wide(n=60, p=80, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    return X, X[:, 3] + X[:, 70] + rng.normal(size=n)
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingRegressor, GradientBoostingClassifier])
+def test_trees_are_those_of_the_screened_columns_alone(kind, screened):
+    X, y = wide(200, 150)
+    y = y if kind is GradientBoostingRegressor else np.digitize(y, [-0.5, 0.5])
+    few_ties = EXACT | {"max_leaf_nodes": 4, "min_samples_leaf": 20}  # which have a random order among some columns
+    model = kind(**few_ties).fit(X, y)
+    ((*_, columns),) = screened
+    assert len(columns) == 100 and {3, 70} <= set(columns.tolist())
+    same = kind(**few_ties, max_features_tree=None).fit(X[:, columns], y)
+    assert_allclose(answer(model, X), answer(same, X[:, columns]), rtol=1e-10)
+    assert len(screened) == 1  # None: all columns
+
+
+@pytest.mark.usefixtures("screened")
+def test_weights_count_rows_and_every_thread_finds_the_same():
+    X, y = wide()
+    w = np.random.default_rng(1).integers(0, 3, len(y))
+    model = GradientBoostingRegressor(random_state=0, min_samples_leaf=1, **EXACT)
+    repeated = clone(model).set_params(n_jobs=2).fit(np.repeat(X, w, 0), np.repeat(y, w))
+    assert_allclose(model.fit(X, y, w).predict(X), repeated.predict(X), rtol=1e-10)
+
+
+def test_held_out_rows_choose_no_columns(screened):
+    X, y = wide(200, 150)
+    GradientBoostingClassifier(20, random_state=0).fit(X, y > 0)
+    assert len(screened) == 5  # once for each of four runs of all trials, once for the fit
+    for _, gradient, w, *_ in screened[:4]:
+        assert 0 < (w == 0).sum() < 100
+        assert not gradient[w == 0].any()
+    assert screened[4][2] is None
+
+
+@pytest.mark.usefixtures("screened")
+def test_a_warm_start_goes_on_with_the_same_columns():
+    X, y = wide()
+    short = GradientBoostingRegressor(random_state=0, warm_start=True, **EXACT).fit(X, y)
+    long = GradientBoostingRegressor(random_state=0, **EXACT | {"n_estimators": 9}).fit(X, y)
+    assert_array_equal(short.set_params(n_estimators=9).fit(X, y).predict(X), long.predict(X))
+    model = GradientBoostingClassifier(5, learning_rate=0.1, random_state=0, warm_start=True, max_features_tree=None)
+    assert model.fit(X, y > 0).max_features_ == 40  # of all columns, and then among fewer
+    assert model.set_params(n_estimators=8, max_features_tree="auto").fit(X, y > 0).max_features_ == 15
+
+
+def test_columns_are_half_the_rows_or_a_thousand():
+    def screened(p, **params):
+        rows = SimpleNamespace(count=4_000.0, is_remote=False, X=np.empty((1, p)))
+        return n_screened(GradientBoostingClassifier(**params), rows)
+
+    assert (screened(2_001), screened(2_000)) == (2_000, None)
+    for params in ({"max_features_tree": None}, {"feature_weights": {0: 2}}, {"monotonic_constraints": {0: 1}}):
+        assert screened(9_000, **params) is None
+
+
+def test_trials_on_a_sample_have_the_columns_of_the_fit(screened, monkeypatch):
+    monkeypatch.setattr(gradient_fit, "one_row_in", lambda n, n_classes: 3)
+    X, y = wide(240, 150)
+    model = GradientBoostingClassifier(20, random_state=0).fit(X, np.digitize(y, [-0.5, 0.5]))
+    sizes, _, _, most, _ = zip(*screened, strict=True)
+    assert set(most) == {120} and sizes[-1] == 240 and max(sizes[:-1]) < 100
+    assert model.trials_["max_features"][0] == 60
+
+
+def test_the_kernel_refuses_what_has_no_sums():
+    codes, n_bins, categorical = np.zeros((3, 2), np.uint8), np.array([2, 1], np.int32), np.zeros(2, np.uint8)
+    settings = None, 1, 0.0, 1
+    for g, h in ((np.full(3, 1e200), np.ones(3)), (np.zeros(3), -np.ones(3)), (np.full(3, np.nan), np.ones(3))):
+        with pytest.raises(ValueError, match="at most 1e150, hessians not negative"):
+            _core.first_split_gains(codes, n_bins, categorical, g, h, *settings)
+    with pytest.raises(ValueError, match="at least one row"):
+        _core.first_split_gains(codes[:0], n_bins, categorical, np.zeros(0), np.zeros(0), *settings)

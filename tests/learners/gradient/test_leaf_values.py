@@ -1,8 +1,9 @@
-"""Leaf weights and split gains under L0, L1 and L2 penalties, against a search over a fine grid of weights."""
+"""Leaf weights and split gains under penalties against a fine grid, lines in leaves, and refits on other rows."""
 
 import itertools
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -10,21 +11,21 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from committee import GradientBoostingClassifier, GradientBoostingRegressor, _core
+from committee import GradientBoostingClassifier, GradientBoostingRegressor, _core, scan
 from committee.learners.gradient.leaf_values import LeafPenalty
 from committee.learners.gradient.target import refits
 from committee.objectives.losses import REGRESSION_LOSSES
 from committee.voters.forest import Forest
 from committee.voters.rounds import LinearLeaves
 from tests.core.checked_tree import grown
-from tests.gradient_cases import PLAIN, answer, both, data, learner, seeds
+from tests.gradient_cases import PLAIN, SMALL, answer, both, data, learner, numbers, seeds, table
 from tests.oracles.linear_boost import added, lines_of_a_leaf
 from tests.subjects import assert_same_bits
 
 ON_OR_OFF = [0.0, 0.7, 3.0]
 PENALTIES = [LeafPenalty(*prices) for prices in itertools.product(ON_OR_OFF, repeat=3)]
-numbers = st.sampled_from([0.0]) | st.floats(0.01, 5.0)
-penalties = st.builds(LeafPenalty, numbers, numbers, numbers, st.booleans())
+amounts = st.sampled_from([0.0]) | st.floats(0.01, 5.0)
+penalties = st.builds(LeafPenalty, amounts, amounts, amounts, st.booleans())
 gradients, hessians = st.floats(-20.0, 20.0), st.floats(0.1, 10.0)
 limits = st.tuples(st.floats(-4.0, 4.0), st.floats(0.0, 4.0)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
@@ -129,6 +130,7 @@ def fitted_lines(X, leaf, rows, g, h, l2, numeric=(1, 1, 1)):
 def test_the_kernel_is_weighted_least_squares(seed, missing, l2):
     X, leaf, g, h = tables(seed, missing)
     rows = np.flatnonzero(np.random.default_rng(seed).random(80) < 0.8).astype(np.int32)
+    assert 1 not in fitted_lines(X, leaf, rows, g, h, l2, numeric=(1, 0, 1))[1]
     start, column, *found = fitted_lines(X, leaf, rows, g, h, l2)
     assert_array_equal(np.diff(start), [len(PATHS.get(node, [])) for node in range(7)])
     for node, path in PATHS.items():
@@ -138,14 +140,8 @@ def test_the_kernel_is_weighted_least_squares(seed, missing, l2):
         for k in range(2):
             expected = lines_of_a_leaf(X[of_leaf][:, path], g[k, of_leaf], h[k, of_leaf], l2)
             got = found[0][mine, k], found[1][mine, k], found[2][mine], found[3][mine]
-            for numbers, wanted in zip(got, expected, strict=True):
-                assert_allclose(numbers, wanted, rtol=1e-6, atol=1e-9)
-
-
-def test_categories_are_on_no_line():
-    X, leaf, g, h = tables(0, missing=False)
-    start, column, *_ = fitted_lines(X, leaf, None, g, h, 1.0, numeric=(1, 0, 1))
-    assert column[start[5] : start[6]].tolist() == [0, 2]
+            for part, wanted in zip(got, expected, strict=True):
+                assert_allclose(part, wanted, rtol=1e-6, atol=1e-9)
 
 
 def test_columns_that_say_nothing_new_get_no_slope():
@@ -187,14 +183,6 @@ def test_the_weights_of_leaves_are_those_without_lines(kind):
     assert lines.committee_.voters.lines.slope.any()
 
 
-@pytest.mark.parametrize("tree", ["per_class", "shared"])
-def test_several_classes(tree):
-    X = np.random.default_rng(0).normal(size=(300, 4))
-    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.5])]
-    model = GradientBoostingClassifier(n_estimators=20, leaf="linear", tree=tree, random_state=0).fit(X, y)
-    assert model.score(X, y) > 0.9
-
-
 @both
 def test_early_stopping_refits_the_lines_on_all_rows(kind):
     X, y = data(kind)
@@ -206,13 +194,15 @@ def test_early_stopping_refits_the_lines_on_all_rows(kind):
         assert_array_equal(lines.low[of_node], X[leaf == node][:, lines.column[of_node]].min(axis=0))
 
 
-@pytest.mark.parametrize(
-    "params", [{"line_search": True}, {"monotonic_constraints": [1, 0, 0, 0]}, {"loss": "absolute_error"}]
-)
-def test_what_does_not_go_with_lines_is_named(params):
-    [(name, value)] = params.items()
-    with pytest.raises(ValueError, match=value if name == "loss" else name):
-        GradientBoostingRegressor(leaf="linear", **params).fit(*data("numbers"))
+@pytest.mark.parametrize("params", [{"line_search": True}, {"monotonic_constraints": [1, 0, 0, 0]}, {}], ids=str)
+def test_what_does_not_go_with_lines_is_named_and_has_constants(params):
+    X, y = data("numbers")
+    X = X if params else csr_array(X)
+    with pytest.raises(ValueError, match=f"not go with {next(iter(params), 'sparse rows')}.*; set leaf='constant', or"):
+        GradientBoostingRegressor(leaf="linear", **params).fit(X, y)
+    model = GradientBoostingRegressor(n_estimators=5, random_state=0, **params).fit(X, y)
+    assert isinstance(model.committee_.voters, Forest)
+    assert isinstance(GradientBoostingClassifier(n_estimators=5).fit(*data("classes")).committee_.voters, Forest)
 
 
 @pytest.mark.parametrize("leaf", ["auto", "linear"])
@@ -232,25 +222,9 @@ def test_every_loss_takes_lines_or_says_why_not():
         if refits(loss()):
             with pytest.raises(ValueError, match="leaf='constant'"):
                 model.fit(X, np.exp(y))
+            assert isinstance(model.set_params(leaf="auto").fit(X, np.exp(y)).committee_.voters, Forest)
         else:
             assert np.isfinite(model.fit(X, np.exp(y)).predict(X)).all()
-
-
-def test_sparse_rows_have_constant_leaves():
-    X, y = data("numbers")
-    with pytest.raises(ValueError, match="does not go with sparse rows; set leaf='constant', or change that"):
-        GradientBoostingRegressor(leaf="linear").fit(csr_array(X), y)
-    model = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(csr_array(X), y)
-    assert isinstance(model.committee_.voters, Forest)
-
-
-@both
-def test_lines_serve_numbers_alone_unless_asked_for(kind):
-    X, y = data(kind)
-    model = (GradientBoostingClassifier if kind == "classes" else GradientBoostingRegressor)(n_estimators=5).fit(X, y)
-    assert isinstance(model.committee_.voters, Forest if kind == "classes" else LinearLeaves)
-    medians = GradientBoostingRegressor(n_estimators=5, loss="absolute_error").fit(X, y)
-    assert isinstance(medians.committee_.voters, Forest)
 
 
 def test_categories_have_no_lines():
@@ -274,3 +248,119 @@ def test_share_of_the_trees_with_random_thresholds(kind, leaf, share):
     )
     assert_same_bits(as_it_comes, set_so, X)
     assert (answer(other, X) != answer(set_so, X)).any()
+
+
+# --- refits on other rows ---------------------------------------------------------------------------------------------
+
+
+REFITTED: list[tuple[str, dict]] = [
+    *(("numbers", {"leaf": leaf}) for leaf in ("linear", "constant")),
+    ("numbers", {"loss": "absolute_error"}),
+    ("numbers", {"newton": False, "line_search": True}),
+    ("numbers", {"max_delta_step": 0.5}),
+    ("numbers", {"loss": "quantile", "quantile": [0.2, 0.8]}),
+    ("numbers", {"leaf_l0": 0.5, "leaf_l1": 0.5}),
+    *((kind, each) for kind in ("two", "three") for each in ({}, {"tree": "shared"}, {"loss": "exponential"})),
+    *(
+        ("targets", {"tree": tree, "leaf": leaf, "early_stopping": True, "n_iter_no_change": 3})
+        for tree in ("shared", "per_target")
+        for leaf in ("constant", "linear")
+    ),
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("kind", "settings"), REFITTED, ids=str)
+def test_the_training_rows_give_the_trained_leaves(kind, settings, weighted):
+    """Also those of kept rounds: a stopped fit has refitted its leaves on all rows."""
+    X, y = table(150, 2 + (kind == "three")) if kind in ("two", "three") else numbers(150)
+    w, o = np.random.default_rng(0).integers(0, 4, 150) if weighted else None, None
+    if kind == "targets":
+        y, o = np.stack([y, 100.0 * X[:, 1] ** 2], axis=1), np.tile(X[:, 2:3], 2)
+    elif kind != "numbers":
+        y, settings = np.array(["a", "b", "c"])[y], settings | {"class_weight": "balanced"}
+    of = "classes" if kind in ("two", "three") else "numbers"
+    model = learner(of, **{"n_estimators": 4} | settings).fit(X, y, w, offset=o)
+    again = model.refit(X, y, w, offset=o, decay_rate=0.0)
+    assert_allclose(answer(again, X), answer(model, X), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("leaf", ["constant", "linear"])
+def test_the_first_round_of_a_refit_is_a_mixture(leaf):
+    """Later rounds follow the mixed scores."""
+    X, y = numbers(300)
+    old, new = slice(0, 150), slice(150, None)
+    model = learner("numbers", n_estimators=1, leaf=leaf).fit(X[old], y[old])
+    fresh = model.refit(X[new], y[new], decay_rate=0.0)
+    assert_allclose(model.refit(X[new], y[new], decay_rate=1.0).predict(X), model.predict(X), rtol=1e-12)
+    mixed = model.refit(X[new], y[new], decay_rate=0.3)
+    start = [each.committee_.intercept for each in (model, fresh, mixed)]
+    assert_allclose(start[2], 0.3 * start[0] + 0.7 * start[1])
+    # of the squared error the new leaves at the mixed intercept: their hessians are those of the rows
+    forest = getattr(model.committee_.voters, "forest", model.committee_.voters)
+    leaves, residual = forest.apply(X[new])[:, 0], y[new] - start[2]
+    for i in np.flatnonzero(forest.feature < 0).tolist():
+        rows = leaves == i
+        own = residual[rows].sum() / (rows.sum() + 5.0) if rows.any() else forest.value[i, 0]
+        value = getattr(mixed.committee_.voters, "forest", mixed.committee_.voters).value[i, 0]
+        assert_allclose(value, 0.3 * forest.value[i, 0] + 0.7 * own, rtol=1e-9, atol=1e-12)
+
+
+def test_refits_with_leaves_without_rows_and_rows_without_weight(tmp_path):
+    X, y = table(200)
+    model = learner("classes", n_estimators=3).fit(X, y)
+    low = X[:, 0] < 0.0
+    one = model.refit(X[low], y[low], decay_rate=0.5)
+    other = model.refit(X, y, low, decay_rate=0.5)
+    assert_array_equal(answer(one, X), answer(other, X))
+    one.save(tmp_path / "model.safetensors")
+    forest, before = one.committee_.voters, model.committee_.voters
+    untouched = np.ones(len(forest.feature), dtype=bool)
+    for t, leaves in enumerate(forest.apply(X[low]).T):
+        untouched[forest.offset[t] + np.unique(leaves)] = False
+    assert_array_equal(forest.value[untouched], before.value[untouched])
+    assert not np.allclose(forest.value, before.value)
+
+
+def test_refits_on_frames_and_sparse_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=150), "b": pd.Categorical(rng.choice(list("xyz"), 150))})
+    frame["y"] = frame["a"] + (frame["b"] == "x")
+    model = learner("numbers", n_estimators=3).fit(frame, "y")
+    assert_allclose(
+        model.refit(frame, "y", decay_rate=0.0).predict(frame[["a", "b"]]), model.predict(frame[["a", "b"]])
+    )
+    X, y = table(150)
+    dense = learner("classes", n_estimators=3).fit(X, y)
+    sparse = learner("classes", n_estimators=3).fit(csr_array(X), y).refit(csr_array(X[:90]), y[:90])
+    assert_allclose(sparse.decision_function(csr_array(X)), answer(dense.refit(X[:90], y[:90]), X), rtol=1e-12)
+
+
+def test_refits_that_are_refused():
+    X, y = table(150)
+    model, number = (learner(kind, n_estimators=2).fit(X, y) for kind in ("classes", "numbers"))
+    bound = learner("classes", n_estimators=2, monotonic_constraints=[1, 0, 0, 0]).fit(X, y)
+    with pytest.warns(UserWarning, match="one class"):
+        constant = learner("classes").fit(X, np.zeros(150))
+    for each, rows, labels, message in (
+        (model, X, np.where(y == 1, 7, y), r"^y holds 7, which is not a class of the model; its classes are \[0, 1\]"),
+        (number, X, np.where(y == 1, np.nan, y), r"^Input y contains NaN"),
+        (number, X, np.c_[y, y], r"^y has 2 targets for each row, and the model predicts 1"),
+        (bound, X, y, "could break monotonic_constraints"),
+        (model, scan(X), y, "X is read in pieces"),
+        (constant, X, np.zeros(150), "this model has one class"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            each.refit(rows, labels)
+    with pytest.raises(ValueError, match=r"decay_rate is 1.5; it must be a number from 0 to 1"):
+        model.refit(X, y, decay_rate=1.5)
+
+
+def test_a_refitted_model_stays_as_it_was():
+    X, y = table(150)
+    model = GradientBoostingClassifier(**SMALL, n_estimators=3, random_state=0).fit(X, y, X_val=X, y_val=y)
+    before, losses = answer(model, X), model.validation_losses_
+    renewed = model.refit(X[:100], y[:100])
+    assert_array_equal(answer(model, X), before)
+    assert model.validation_losses_ is losses and not hasattr(renewed, "validation_losses_")
+    assert renewed.get_params() == model.get_params()

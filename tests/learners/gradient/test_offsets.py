@@ -1,5 +1,7 @@
 """Offsets of scores: identities of exposures, LightGBM's init_score, held-out rows, pieces, errors."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -112,24 +114,23 @@ def test_equal_offsets_move_the_intercept_alone(loss, newton):
     assert_allclose(moved.committee_.intercept, model.committee_.intercept - 0.75, rtol=1e-8)
 
 
-@pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "huber", "quantile"])
-def test_offsets_of_residual_losses_are_taken_off_the_target(loss, several):
+@pytest.mark.parametrize(
+    ("loss", "n_targets"),
+    [*itertools.product(["squared_error", "absolute_error", "huber", "quantile"], [1, 2]), ("quantiles", 1)],
+)
+def test_offsets_of_residual_losses_are_taken_off_the_target(loss, n_targets):
     """Also off the target statistics of categories."""
     frame, _, y = claims_of_models()
-    o = np.random.default_rng(1).normal(size=(len(y), 2) if several else len(y))
-    y = np.stack([y, -y], axis=1) if several else y
-    model = GradientBoostingRegressor(loss=loss, **coarsely(n_estimators=4)).fit(frame, y, offset=o)
-    rest = GradientBoostingRegressor(loss=loss, **coarsely(n_estimators=4)).fit(frame, y - o)
+    o, settings = np.random.default_rng(1).normal(size=len(y)), coarsely(n_estimators=4, loss=loss)
+    if n_targets == 2:
+        y, o = np.stack([y, -y], axis=1), np.stack([o, o[::-1]], axis=1)
+    beyond = y - o
+    if loss == "quantiles":
+        settings, o = settings | {"quantile": [0.2, 0.8]}, np.stack([o, o], axis=1)
+    model = GradientBoostingRegressor(**settings).fit(frame, y, offset=o)
+    rest = GradientBoostingRegressor(**settings).fit(frame, beyond)
     assert_allclose(model.predict(frame), rest.predict(frame), rtol=1e-7, atol=1e-9)
     assert_allclose(model.predict(frame, offset=o), rest.predict(frame) + o, rtol=1e-7, atol=1e-9)
-
-
-def test_offsets_of_several_quantiles():
-    X, y = numbers(200)
-    o = np.tile(np.random.default_rng(1).normal(size=(200, 1)), 2)
-    model = GradientBoostingRegressor(loss="quantile", quantile=[0.2, 0.8], **SMALL | {"n_estimators": 4})
-    assert_allclose(model.fit(X, y, offset=o).predict(X, offset=o) - o, model.fit(X, y - o[:, 0]).predict(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "exponential", "probit", "squared_hinge"])
@@ -305,22 +306,17 @@ def test_wrong_offsets(offset, message):
         model.predict(X, offset=offset)
 
 
-def test_offsets_of_one_of_two_sets_of_rows():
+def test_offsets_that_go_with_no_rows_scores_or_votes():
     X, e, y = claims()
-    model = learner("numbers", n_estimators=1)
-    with pytest.raises(ValueError, match="offset_val is missing"):
-        model.fit(X, y, X_val=X, y_val=y, offset=np.log(e))
-    with pytest.raises(ValueError, match="and offset is missing"):
-        model.fit(X, y, X_val=X, y_val=y, offset_val=np.log(e))
-    with pytest.raises(ValueError, match="rows of X_val, which are missing"):
-        model.fit(X, y, offset=np.log(e), offset_val=np.log(e))
-    classes = learner("classes", n_estimators=1)
-    with pytest.raises(ValueError, match=r"1 number for each row, and a row has 3 scores here; give shape \(n, 3\)"):
-        classes.fit(X, np.arange(240) % 3, offset=np.log(e))
-
-
-def test_means_of_votes_have_no_offset():
-    X, e, y = claims()
+    o, held_out = np.log(e), {"X_val": X, "y_val": y}
+    for kind, target, given, message in (
+        ("numbers", y, held_out | {"offset": o}, "offset_val is missing"),
+        ("numbers", y, held_out | {"offset_val": o}, "and offset is missing"),
+        ("numbers", y, {"offset": o, "offset_val": o}, "rows of X_val, which are missing"),
+        ("classes", np.arange(240) % 3, {"offset": o}, r"1 number .* and a row has 3 scores here; give shape \(n, 3\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            learner(kind, n_estimators=1).fit(X, target, **given)
     forest = RandomForestRegressor(2, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="averages votes, and takes no offset"):
-        forest.committee_.predict(X, offset=np.log(e))
+        forest.committee_.predict(X, offset=o)

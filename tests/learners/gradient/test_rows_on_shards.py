@@ -100,19 +100,17 @@ class Problem:
         return found
 
 
+def assert_same(run, other):
+    for a, b in zip(of_run(run), of_run(other), strict=True):
+        assert_array_equal(a, b)
+
+
 def of_run(run):
     trees = [one.tree for one in run.grown]
     found = [part for tree in trees for part in (*tree.nodes(), tree.value, tree.bounds)]
     found += [np.empty(0) if tree.weight is None else tree.weight for tree in trees]
     found += [array for one in run.grown if one.lines is not None for array in one.lines.arrays]
     return [*found, *(one.value for one in run.grown), run.scored.scores(np.arange(run.scored.n_rows))]
-
-
-def assert_same(run, other):
-    ours, theirs = of_run(run), of_run(other)
-    assert len(ours) == len(theirs)
-    for a, b in zip(ours, theirs, strict=True):
-        assert_array_equal(a, b)
 
 
 problems = st.fixed_dictionaries(
@@ -255,12 +253,11 @@ def test_bad_orders_are_refused(method, arguments, message):
 
 
 def test_nothing_is_asked_of_a_shard_before_its_tree_has_begun():
-    one = Problem(0, 30, "logistic", "none", {})
-    kernel = one.shards([])[0].kernel
-    with pytest.raises(ValueError, match="no tree has begun"):
-        kernel.pack(_core.RoundScale(1.0, 1.0, True, 0, 0, 30, 1).layout(), False)
-    with pytest.raises(ValueError, match="packed first"):
-        kernel.root(True)
-
-    with pytest.raises(ValueError, match="must be finite"):
-        _core.RoundScale(1.0, 1.0, False, 0, 0, 30, 1)
+    kernel, scale = Problem(0, 30, "logistic", "none", {}).shards([])[0].kernel, (1.0, 1.0, True, 0, 0, 30, 1)
+    for call, message in (
+        (lambda: kernel.pack(_core.RoundScale(*scale).layout(), False), "no tree has begun"),
+        (lambda: kernel.root(True), "packed first"),
+        (lambda: _core.RoundScale(*scale[:2], False, *scale[3:]), "must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -38,15 +38,13 @@ from tests.subjects import assert_same_bits, noisy_scores, numbers
 TRIED = {"learning_rate": "auto"}
 
 
-def test_noise_gets_small_steps_and_a_clear_rule_large_ones():
+def test_noise_gets_small_steps_of_drawn_rows_and_a_clear_rule_large_ones():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 5))
-    clear, noisy = (X[:, 0] > 0) ^ (X[:, 1] > 0), rng.random(600) < 0.5
-    rates = [
-        GradientBoostingClassifier(n_estimators=100, random_state=0).fit(X, y).learning_rate_ for y in (noisy, clear)
-    ]
-    assert rates[0] < 0.02
-    assert rates[1] > 0.1
+    targets = rng.random(600) < 0.5, (X[:, 0] > 0) ^ (X[:, 1] > 0)
+    noisy, clear = (GradientBoostingClassifier(n_estimators=100, random_state=0).fit(X, y) for y in targets)
+    assert noisy.learning_rate_ < 0.02 and clear.learning_rate_ > 0.1
+    assert (noisy.subsample_, noisy.max_features_, noisy.max_leaf_nodes_) == (0.7, 2, 15)
 
 
 def test_the_rate_is_the_total_step_over_the_rounds():
@@ -72,14 +70,11 @@ def test_trials_serve_rows_that_are_not_seen(kind):
     assert held_out(rate) < min(held_out(4.0 * rate), held_out(rate / 4.0))
 
 
-@pytest.mark.parametrize(
-    "settings", [{"early_stopping": True}, {"line_search": True}, {"learning_rate": 0.3}], ids=lambda s: next(iter(s))
-)
+@pytest.mark.parametrize("settings", [{"early_stopping": True}, {"line_search": True}, {"learning_rate": 0.3}], ids=str)
 @both
 def test_no_trials(kind, settings):
-    X, y = data(kind)
     expected = settings.get("learning_rate", WITHOUT_TRIALS)
-    assert learner(kind, **TRIED | settings).fit(X, y).learning_rate_ == expected
+    assert learner(kind, **TRIED | settings).fit(*data(kind)).learning_rate_ == expected
 
 
 def test_too_few_rows_for_trials():
@@ -107,33 +102,21 @@ def test_small_steps_are_tried_where_a_few_large_ones_fit_all_rows(monkeypatch):
     assert losses[0] < 0.95 * losses[1]
 
 
+def result(losses, curve=(1.0,), weights=(1.0,)):
+    return TrialResult(RoundSettings(15, 1.0, 0), list(curve), np.asarray(losses), np.asarray(weights))
+
+
 @pytest.mark.parametrize(("best", "rounds"), [(5, 200), (75, 360), (150, 720), (400, 1000)])
 def test_rounds_are_as_many_as_the_best_total_step_takes(best, rounds):
-    settings, curve = RoundSettings(15, 1.0, 0), np.r_[np.arange(best, 0.0, -1.0), 0.0].tolist()
-    result = TrialResult(settings, curve, np.zeros(1), np.ones(1))
-    assert CLASSES.most_rounds(result) == rounds
-    assert_allclose(CLASSES.learning_rate(result, rounds) * rounds, CLASSES.more_step * TRIAL_RATE * best)
+    trial = result([0.0], [*np.arange(best, 0.0, -1.0), 0.0])
+    assert CLASSES.most_rounds(trial) == rounds
+    assert_allclose(CLASSES.learning_rate(trial, rounds) * rounds, CLASSES.more_step * TRIAL_RATE * best)
 
 
-@pytest.mark.parametrize(
-    ("n", "n_classes", "one_in"),
-    [
-        (100_000, 8, 4),
-        (50_000, 8, 2),
-        (49_999, 100, 1),
-        (100_000, 3, 1),
-        (10**6, 2, 1),
-        (10**6, None, 1),
-        (10**6, 3, 15),
-    ],
-)
-def test_trials_of_many_rows_and_classes_take_a_sample(n, n_classes, one_in):
-    assert one_row_in(n, n_classes) == one_in
-
-
-def test_sampled_trials_take_larger_total_steps_and_fewer_rounds():
-    pace, before = Pace.of(4, 4), Pace.of(4, 1)
-    trial = TrialResult(RoundSettings(15, 1.0, 0), [2.0, *np.arange(1.0, 0.0, -0.1)], np.zeros(1), np.ones(1))
+def test_trials_of_many_rows_and_classes_take_a_sample_larger_total_steps_and_fewer_rounds():
+    tables = [(100_000, 8), (50_000, 8), (49_999, 100), (100_000, 3), (10**6, 2), (10**6, None), (10**6, 3)]
+    assert [one_row_in(*each) for each in tables] == [4, 2, 1, 1, 1, 1, 15]
+    pace, before, trial = Pace.of(4, 4), Pace.of(4, 1), result([0.0], [2.0, *np.arange(1.0, 0.0, -0.1)])
     assert before is CLASSES and before.most_rounds(trial) == 200 and pace.most_rounds(trial) == 100
     assert_allclose(pace.total_step(trial) / before.total_step(trial), 4**0.38)
 
@@ -171,16 +154,9 @@ def test_rounds_of_the_table():
 
 @pytest.mark.parametrize(("settings", "rounds"), [({}, FEWEST_ROUNDS), ({"early_stopping": True}, MOST_ROUNDS)])
 def test_rounds_without_trials(settings, rounds):
-    X, y = data("classes", 40)
-    shape = {
-        "max_leaf_nodes": 2,
-        "n_iter_no_change": 2000,
-        "learning_rate": 1e-4,
-        "subsample": 1.0,
-        "max_features": None,
-    }
-    model = GradientBoostingClassifier(random_state=0, **shape | settings).fit(X, y)
-    assert model.n_estimators_ == rounds
+    settings = settings | {"max_leaf_nodes": 2, "n_iter_no_change": 2000, "learning_rate": 1e-4}
+    model = GradientBoostingClassifier(random_state=0, subsample=1.0, max_features=None, **settings)
+    assert model.fit(*data("classes", 40)).n_estimators_ == rounds
 
 
 def factorial(seed=0):
@@ -204,13 +180,6 @@ def test_a_rule_of_all_rows_and_columns_is_tried_and_taken():
     assert log_loss(y[test], model.predict_proba(X[test])) < log_loss(y[test], drawn.predict_proba(X[test]))
 
 
-def test_noise_is_drawn_from():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(600, 6)), rng.random(600) < 0.5
-    model = GradientBoostingClassifier(n_estimators=20, random_state=0).fit(X, y)
-    assert (model.subsample_, model.max_features_, model.max_leaf_nodes_) == (0.7, 3, 15)
-
-
 def test_trees_grow_where_the_target_has_many_interactions():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 8, size=(2000, 3)).astype(float)
@@ -225,9 +194,8 @@ def test_trees_grow_where_the_target_has_many_interactions():
 def test_a_gain_has_the_error_of_a_mean_of_differences(weighted):
     rng = np.random.default_rng(0)
     losses, times = rng.exponential(size=(2, 40)), rng.integers(0, 4, 40) if weighted else np.ones(40, dtype=int)
-    first, other = (TrialResult(RoundSettings(15, 1.0, 0), [1.0], each, times.astype(float)) for each in losses)
     repeated = np.repeat(losses[0] - losses[1], times)
-    gain, error = other.gain_on(first)
+    gain, error = result(losses[1], weights=times).gain_on(result(losses[0], weights=times))
     assert gain == pytest.approx(repeated.mean())
     assert error == pytest.approx(repeated.std() / np.sqrt(len(repeated)))
 
