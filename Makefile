@@ -98,7 +98,7 @@ format: .venv/lint
 
 # The kernels once more under AddressSanitizer and UBSan: a second build, put before the first on the path.
 sanitize: .venv/sanitize
-	$(BIN)/python tests/sanitize.py
+	$(BIN)/python tests/instrumented.py sanitize
 
 # The source distribution and this machine's wheel, in build/dist: built, looked at, installed elsewhere and tried.
 wheel: .venv/wheel
@@ -120,7 +120,7 @@ coverage: .venv/coverage
 	$(BIN)/coverage run -m pytest -q -n $(JOBS) --dist worksteal
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
-	$(BIN)/python tests/gcov.py
+	$(BIN)/python tests/instrumented.py gcov
 
 # Faults put into the modules where a silent error costs most: do the tests notice?
 mutants: .venv/test

@@ -34,7 +34,7 @@ from committee import TreeVoter
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
-from tests.patience import PATIENCE
+from tests.limits import PATIENCE, ROWS, threads_of_few_rows
 from tests.subjects import (
     Array,
     Subject,
@@ -56,7 +56,6 @@ from tests.table_checks import (
     check_sparse_rows,
     check_unseen_category_is_missing,
 )
-from tests.threads_of_few_rows import ROWS, threads_of_few_rows
 
 Check = Callable[[Subject], None]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.callbacks import Callback
+from tests.subjects import Callback
 
 
 def small(seed: int, n_classes: int = 2) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -1,7 +1,9 @@
 """Learners to check, tables to check them on, and what it means that two answers are the same."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
+from committee import LeafReweighter, LeafReweighterRegressor, MarginReweighter
 from committee.data.rows import scaled_weights
 from committee.data.table_schema import TableSchema
 from committee.learners.base.estimator import CommitteeEstimator
@@ -136,3 +139,56 @@ def assert_same_answers(subject: Subject, model: Any, other: Any, X: Any, other_
     assert clear.any()
     ours, theirs = model.predict(X), other.predict(X if other_X is None else other_X)
     assert_array_equal(ours[clear], theirs[clear])
+
+
+class _TrainsFirst:
+    """Trains a clone of its ensemble on the rows that it is given, and goes on from there: checks bring their own rows.
+
+    The models themselves take what is trained already, and so cannot be fitted on rows of other columns.
+    """
+
+    _model: ClassVar[Any]
+
+    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        ensemble = clone(self.ensemble)
+        weights = () if sample_weight is None else (sample_weight,)
+        ensemble.fit(X, y, *weights)
+        own = {name: getattr(self, name) for name in self._model.declared_parameters}
+        inner = self._model(**(own | {"ensemble": ensemble}))
+        inner.fit(X, y, *weights)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        vars(self).update({name: value for name, value in vars(inner).items() if name not in own})
+        return self
+
+
+class TrainedFirst(_TrainsFirst, MarginReweighter):
+    """A re-weighter of voters."""
+
+    _model = MarginReweighter
+
+
+class LeavesTrainedFirst(_TrainsFirst, LeafReweighter):
+    """A re-weighter of leaves."""
+
+    _model = LeafReweighter
+
+
+class NumbersTrainedFirst(_TrainsFirst, LeafReweighterRegressor):
+    """A re-weighter of leaves of numbers."""
+
+    _model = LeafReweighterRegressor
+
+
+class Callback:
+    def setup(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> bool | None:
+        pass

@@ -18,8 +18,8 @@ from committee.data.typed_json import encode
 from committee.files.documents import Tensors
 from committee.files.store import read_contents
 from committee.objectives.margins.named_objectives import OBJECTIVES
-from tests.crafted_files import craft
 from tests.golden.write import ANSWERS, FOLDER, MODELS, table
+from tests.model_files import craft
 
 ULP = 4
 """How far exponentials and logarithms may differ from processor to processor: with AVX-512 NumPy has others."""

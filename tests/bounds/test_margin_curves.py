@@ -25,7 +25,7 @@ from committee.bounds.margin_curves import DRAWN, THETAS
 from committee.bounds.rademacher import splits_of_bins, splits_of_rows
 from committee.data.bins import Bins
 from committee.objectives.pac_bayes import kl_inverse
-from tests.examples import examples
+from tests.limits import examples
 from tests.oracles import bounds as oracle
 
 margins = st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=30).map(np.array)

@@ -25,7 +25,7 @@ from committee.bounds import (
 )
 from committee.bounds.pac_bayes import least_sum
 from committee.objectives.pac_bayes import PacBayesKl, kl_below, kl_inverse, mean_over
-from tests.examples import examples
+from tests.limits import examples
 from tests.oracles import bounds as oracle
 
 seeds = st.integers(0, 2**32 - 1)

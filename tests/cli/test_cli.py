@@ -31,7 +31,7 @@ from committee.data.readers.tables import split_target
 from committee.report import ContributionDisplay
 from committee.report.models import PEERS
 from tests.cli.calls import COMMITTEE, READ_PREDICTIONS, fail, fails, run, run_process, sample_table, succeed
-from tests.patience import PATIENCE
+from tests.limits import PATIENCE
 from tests.small_portfolio import use_small_members
 
 

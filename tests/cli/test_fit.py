@@ -29,7 +29,7 @@ from committee.data.readers.tables import split_target
 from committee.learners.blend.portfolio import candidates
 from committee.report.members import estimate, left_out_grid, members_grid
 from tests.cli.calls import fails, sample_table, succeed
-from tests.patience import PATIENCE
+from tests.limits import PATIENCE
 from tests.small_portfolio import use_small_members
 
 

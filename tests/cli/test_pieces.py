@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from committee import AdaBoostClassifier, GradientBoostingRegressor, load
 from committee.cli.training_chunks import SHOWN_ROWS
 from tests.cli.calls import READ_PREDICTIONS, fail, fails, run_process, sample_table, succeed, without_provenance
-from tests.patience import PATIENCE
+from tests.limits import PATIENCE
 
 N = 240
 

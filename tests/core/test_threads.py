@@ -41,8 +41,8 @@ from tests.core.cases import (
     random_case,
 )
 from tests.core.checked_tree import DEFAULTS, assert_same_tree
+from tests.limits import PATIENCE
 from tests.oracles import grow as oracle
-from tests.patience import PATIENCE
 
 MANY_ROWS = 200_000
 """Enough work for every kernel to start its threads."""

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from committee.voters.forest import Forest
 from tests.core.cases import chain
+from tests.limits import PATIENCE
 from tests.oracles import traverse
-from tests.patience import PATIENCE
 
 F64 = NDArray[np.float64]
 

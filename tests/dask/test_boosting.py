@@ -36,7 +36,7 @@ from committee.dask import ClusterError, fit, shards
 from committee.dask.shards import groups_of
 from committee.voters.rounds import LinearLeaves
 from tests.dask.conftest import client_of
-from tests.patience import PATIENCE
+from tests.limits import PATIENCE
 from tests.small_portfolio import use_small_members
 from tests.subjects import assert_same_bits
 

@@ -15,7 +15,7 @@ from committee import RandomForestClassifier, SubaggingClassifier
 from committee.dask import ClusterError, fit
 from tests.dask.conftest import client_of
 from tests.dask.failing import FailingVoter
-from tests.patience import PATIENCE
+from tests.limits import PATIENCE
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(200, 4))

@@ -27,7 +27,7 @@ from committee.data.dates import SECONDS_PER_DAY
 from committee.data.derived_columns import PERIODS, TextTerms, date_part, part_columns, part_text, varying_parts
 from committee.data.derived_table import DerivedTable, learn_table, read_schema
 from committee.data.table_schema import TableSchema
-from tests.examples import examples
+from tests.limits import examples
 
 MOMENTS = pd.to_datetime(
     ["2024-01-16 12:00", "1969-12-31 23:59:59.5", "2024-02-29", "1900-03-01 06:30"], format="ISO8601"

@@ -19,7 +19,7 @@ from committee.data.matrices import SparseMatrix, is_sparse
 from committee.data.out_of_core.scan import draw_stratified_rows
 from committee.data.out_of_core.training_pieces import OutOfCoreMatrix, Storage, scan_training_pieces
 from committee.data.table_schema import TableSchema
-from tests.pieced_cases import cut, sampled
+from tests.table_checks import cut, sampled
 
 FORMATS = [scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.csc_matrix]
 

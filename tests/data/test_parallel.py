@@ -25,7 +25,7 @@ from committee.data.parallel import (
     one_blas_thread,
     trained_members,
 )
-from tests.patience import PATIENCE
+from tests.limits import PATIENCE
 
 
 def test_a_wild_number_of_jobs_starts_no_more_threads_than_there_may_be():

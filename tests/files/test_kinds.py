@@ -28,8 +28,21 @@ from committee.report.inspection import inspection
 from committee.report.provenance import known_rows, provenance_of
 from committee.vote.links.probability import Softmax
 from committee.voters.protocol import VoterIndex, Voters
-from tests.crafted_files import Change, craft, forget, gain, load_changed, lose, put, refused, swap, tell
-from tests.stored_models import LEARNERS, small_file, table
+from tests.model_files import (
+    LEARNERS,
+    Change,
+    craft,
+    forget,
+    gain,
+    load_changed,
+    lose,
+    put,
+    refused,
+    small_file,
+    swap,
+    table,
+    tell,
+)
 
 
 def test_crafting_nothing_gives_the_model(tmp_path):

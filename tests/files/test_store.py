@@ -25,8 +25,7 @@ from committee.files import store
 from committee.files.store import Storable, digest, load, sort_metadata
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.boosting.adaboost import AdaBoostClassifier
-from tests.crafted_files import craft, load_damaged, refused
-from tests.stored_models import BINARY, LEARNERS, boosted, matrix, small_file, table
+from tests.model_files import BINARY, LEARNERS, boosted, craft, load_damaged, matrix, refused, small_file, table
 
 
 def cases() -> list[Any]:

@@ -19,8 +19,8 @@ from typing import Any
 import committee as c
 from committee import Checkpoint, CheckpointError
 from tests.checkpoint_cases import CASES, bits, unfitted
-from tests.crafted_files import at, craft, places
 from tests.fuzz.model_files import change_array, damage, fits_json, some_value
+from tests.model_files import at, craft, places
 
 
 class CheckpointFiles:

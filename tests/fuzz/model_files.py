@@ -21,7 +21,7 @@ import polars as pl
 
 from committee.data.table_schema import TableSchema
 from committee.files.store import ModelFileError, load
-from tests.crafted_files import at, contents, places, written
+from tests.model_files import at, contents, places, written
 
 SEEDS = Path(__file__).parents[1] / "golden"
 """A model of every learner, and every kind of thing that a file can hold."""

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from committee.files.journal import code_digest
-from tests.crafted_files import at, places, written
 from tests.fuzz import CORPUS, FUZZERS, SLOWEST, fuzz, fuzzer, time_limit
 from tests.fuzz.model_files import ModelFiles, parts, seeds
+from tests.model_files import at, places, written
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -29,8 +29,8 @@ from committee import Committee, RegressionCommittee, TreeRegressor, TreeVoter, 
 from committee.vote.links.probability import Softmax
 from committee.voters.estimators import EstimatorVoters
 from committee.voters.forest import Forest
-from tests.crafted_files import Change, craft, forget, gain, load_changed, lose, put, refused, tell
 from tests.golden.write import FOLDER, MODELS, table
+from tests.model_files import Change, craft, forget, gain, load_changed, lose, put, refused, tell
 
 WINE = load_wine(return_X_y=True)
 FRAME = load_wine(return_X_y=True, as_frame=True)

@@ -21,7 +21,7 @@ from committee.voters.flat_trees import SHARE_DTYPES, ClassShares
 from committee.voters.forest import Forest
 from committee.voters.shared_forest import SharedForest
 from committee.voters.tree_voters import compact_voters
-from tests.crafted_files import Change, craft, put, refused, swap, tell
+from tests.model_files import Change, craft, put, refused, swap, tell
 from tests.oracles import traverse
 
 K = 11

@@ -27,8 +27,21 @@ from committee import (
 )
 from committee.data.table_schema import TableSchema
 from committee.files.store import load
-from tests.crafted_files import Change, craft, forget, gain, load_changed, load_damaged, lose, put, refused, swap, tell
-from tests.stored_models import matrix, table
+from tests.model_files import (
+    Change,
+    craft,
+    forget,
+    gain,
+    load_changed,
+    load_damaged,
+    lose,
+    matrix,
+    put,
+    refused,
+    swap,
+    table,
+    tell,
+)
 from tests.subjects import assert_same_bits
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -23,7 +23,7 @@ from committee.learners.bagging.subsamples import RowDraw, draw_groups
 from committee.learners.base.row_sampling import copied_rows, group_folds
 from committee.learners.certificates.fitted_bounds import for_sbpmt
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
-from tests.examples import examples
+from tests.limits import examples
 
 CLASSIFIERS = [
     RandomForestClassifier(25, oob_score=True, random_state=0),

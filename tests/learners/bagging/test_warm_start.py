@@ -16,8 +16,8 @@ from committee import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from tests.crafted_files import craft, refused, tell
-from tests.stored_models import table as mixed_table
+from tests.model_files import craft, refused, tell
+from tests.model_files import table as mixed_table
 from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
 
 FORESTS = [

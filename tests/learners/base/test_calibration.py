@@ -38,7 +38,7 @@ from committee.learners.base.calibration import (
 from committee.learners.base.row_sampling import Folds
 from committee.vote.links.probability import Softmax, TemperedMargin, TemperedShare
 from committee.vote.links.temperature import best_temperature
-from tests.crafted_files import craft
+from tests.model_files import craft
 from tests.subjects import numbers
 
 OUT_OF_BAG = [

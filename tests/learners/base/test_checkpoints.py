@@ -18,7 +18,7 @@ import committee as c
 from committee.learners.base import fit_tasks
 from committee.learners.base.fit_record import FitRecord
 from tests.checkpoint_cases import CASES, bits, tables, unfitted
-from tests.crafted_files import craft
+from tests.model_files import craft
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

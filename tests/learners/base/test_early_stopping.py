@@ -46,9 +46,9 @@ from committee.learners.base.row_sampling import GroupedUnits
 from committee.learners.gradient.target import PartedRows
 from committee.vote.links.mean import Identity
 from committee.voters.forest import Forest
-from tests.crafted_files import craft, refused, tell
-from tests.examples import examples
 from tests.learners.base.test_capabilities import words
+from tests.limits import examples
+from tests.model_files import craft, refused, tell
 from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
 
 

@@ -20,8 +20,8 @@ from committee import Committee
 from committee.voters.forest import Forest
 from committee.voters.tree_voters import MemberTrees
 from tests.gradient_cases import SMALL
+from tests.model_files import table as mixed_table
 from tests.oracles import traverse
-from tests.stored_models import table as mixed_table
 from tests.subjects import noisy_scores, numbers
 
 BOOSTED: dict[str, Any] = SMALL | {"n_estimators": 4, "random_state": 0}

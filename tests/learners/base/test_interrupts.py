@@ -26,10 +26,9 @@ import committee
 from committee.learners.trained_ensembles import certify
 from committee.objectives.losses import Logistic
 from committee.report.comparison import compare
-from tests.callbacks import Callback
 from tests.learners.base.test_capabilities import FIRST
-from tests.patience import PATIENCE
-from tests.subjects import assert_same_bits, noisy_scores, numbers
+from tests.limits import PATIENCE
+from tests.subjects import Callback, assert_same_bits, noisy_scores, numbers
 
 NAMES = np.array(["benign", "malign"])
 

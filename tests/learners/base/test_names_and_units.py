@@ -12,8 +12,8 @@ import committee as c
 from committee.data.rows import Rows, TargetRows
 from committee.learners.base.row_sampling import Folds, RowUnits
 from committee.learners.conformal.out_of_sample import folds_of_rows
-from tests.examples import examples
 from tests.learners.base.test_capabilities import words
+from tests.limits import examples
 from tests.small_portfolio import use_small_members
 
 N, DEEP = 120, {"max_depth": 4, "max_features": 0.5, "random_state": 0}

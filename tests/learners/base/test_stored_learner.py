@@ -32,8 +32,21 @@ from committee.vote.links.probability import Softmax
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 from tests import subjects
-from tests.crafted_files import Change, craft, forget, gain, load_changed, lose, put, refused, swap, tell
-from tests.stored_models import boosted, matrix, table
+from tests.model_files import (
+    Change,
+    boosted,
+    craft,
+    forget,
+    gain,
+    load_changed,
+    lose,
+    matrix,
+    put,
+    refused,
+    swap,
+    table,
+    tell,
+)
 
 
 def numbers() -> np.ndarray:

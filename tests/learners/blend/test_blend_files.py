@@ -23,7 +23,7 @@ from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Share
 from committee.vote.members import MemberCommittees
 from committee.voters.forest import Forest
-from tests.crafted_files import craft, forget, lose, put, refused, swap, tell
+from tests.model_files import craft, forget, lose, put, refused, swap, tell
 from tests.small_portfolio import BOTH, FAST, answers, rows_for
 from tests.subjects import assert_same_bits, noisy_scores, numbers
 

@@ -17,9 +17,8 @@ from committee import CommitteeClassifier, CommitteeRegressor, MemberLines, load
 from committee.learners.blend import training
 from committee.learners.blend.portfolio import candidates
 from committee.learners.blend.training import TimeLeft, time_left_text
-from tests.callbacks import Callback
 from tests.small_portfolio import BOTH, FAST, rows_for
-from tests.subjects import assert_same_bits, numbers
+from tests.subjects import Callback, assert_same_bits, numbers
 
 pytestmark = pytest.mark.usefixtures("small_members")
 

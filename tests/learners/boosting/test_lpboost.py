@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from committee import LPBoostClassifier
 from committee.voters.forest import Forest
-from tests.examples import examples
+from tests.limits import examples
 from tests.margin_cases import small
 from tests.oracles.margins import primal_program, signed_stump_votes, value_of
 from tests.subjects import numbers, weights

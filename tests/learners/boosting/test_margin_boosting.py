@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from committee import AdaBoostClassifier, ArcGVClassifier, DOOMBoostClassifier, LPBoostClassifier, MDBoostClassifier
 from committee.objectives.programs.simplex_quadratic import simplex_minimum
-from tests.examples import examples
+from tests.limits import examples
 from tests.margin_cases import Diary, signed_votes, small, without_noise
 from tests.oracles.margins import (
     all_signed_stumps,

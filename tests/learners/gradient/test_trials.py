@@ -30,9 +30,9 @@ from committee.learners.gradient.trials import (
     TrialScore,
     one_row_in,
 )
-from tests.crafted_files import craft, forget, refused, tell
 from tests.golden.write import FOLDER
 from tests.gradient_cases import both, data, learner, table
+from tests.model_files import craft, forget, refused, tell
 from tests.subjects import assert_same_bits, noisy_scores, numbers
 
 TRIED = {"learning_rate": "auto"}

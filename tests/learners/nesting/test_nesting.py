@@ -15,8 +15,8 @@ from committee.data.rows import scaled_weights
 from committee.learners.nesting import nested_trees
 from committee.learners.nesting.nested_trees import Collector, GreedyNest
 from committee.report import BoundDisplay
-from tests.examples import examples
 from tests.learners.nesting.nested_learners import table, weights_at_nodes
+from tests.limits import examples
 from tests.oracles import nesting as oracle
 from tests.probabilistic_voters import Edge, NoisyStump, graph_of, grown, growth_of, weights_and_signs
 

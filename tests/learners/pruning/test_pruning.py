@@ -36,7 +36,7 @@ from committee.learners.reweighting.leaf_cuts import TreeNodes, highest_levels
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
 from committee.vote.links.probability import Softmax
 from committee.voters.shared_forest import SharedForest
-from tests.examples import examples
+from tests.limits import examples
 from tests.oracles import traverse
 
 X, y = make_classification(300, 8, n_informative=4, flip_y=0.1, random_state=1)

@@ -26,7 +26,7 @@ from committee.learners.reweighting.leaf_regression import FREEDOM, LOGISTIC, Ha
 from committee.learners.reweighting.pruning_metrics import pinball
 from committee.learners.reweighting.unseen_rows import COPIES, SyntheticRows, interpolated_rows
 from committee.vote.committee import Committee, RegressionCommittee
-from tests.examples import examples
+from tests.limits import examples
 
 N, N_TREES, Q = 150, 6, 0.8
 

@@ -25,12 +25,10 @@ from committee.cli.main import app
 from committee.objectives.margins.linear_objectives import Rank
 from committee.objectives.margins.objective import Objective, Reweighting
 from tests.checks import check_class_without_weight_disappears, check_file_is_refused, check_one_class, yield_checks
-from tests.crafted_files import craft, refused
 from tests.gradient_cases import PLAIN
-from tests.stored_models import table
-from tests.subjects import Subject
+from tests.model_files import craft, refused, table
+from tests.subjects import LeavesTrainedFirst, NumbersTrainedFirst, Subject, TrainedFirst
 from tests.table_checks import check_inputs_are_not_changed, check_pieces
-from tests.trained_first import LeavesTrainedFirst, NumbersTrainedFirst, TrainedFirst
 
 
 def gradient(n_estimators=5):

@@ -21,8 +21,8 @@ from committee.learners.trees.probit_boost import StumpRun
 from committee.vote.links.probability import Logistic, Probit
 from committee.voters.forest import Forest
 from committee.voters.model_forest import LinearScores
+from tests.model_files import table
 from tests.oracles import grow, linear_boost, sbpmt
-from tests.stored_models import table
 
 BOTH = (ProbitBoostClassifier, LogitBoostClassifier)
 LEARNERS = ("line", "stump")

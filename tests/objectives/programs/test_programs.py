@@ -24,9 +24,8 @@ from committee.objectives.programs import linear_programs as programs
 from committee.objectives.programs.linear_programs import add_rows, run, simplex_solver
 from committee.objectives.programs.simplex_quadratic import simplex_quadratic
 from committee.objectives.programs.soft_margin import SoftMarginLP, SoftMarginSolution, lowest_mean, soft_margin
-from tests.examples import examples
+from tests.limits import PATIENCE, examples
 from tests.oracles.margins import primal_program, value_of
-from tests.patience import PATIENCE
 
 seeds = st.integers(0, 2**32 - 1)
 nus = st.one_of(st.sampled_from([0.01, 0.25, 0.5, 1.0]), st.floats(0.02, 1.0))
