@@ -15,8 +15,8 @@ from committee.cli.files import check_columns, check_not_dropped
 from committee.cli.options import TableOptions
 from committee.cli.terminal import completes_tenth, info, print_notes, progress_bar, progress_console
 from committee.data.dates import day_month_order, parse_seconds, swap_day_month
-from committee.data.out_of_core.converted_files import CheckedFiles, StrippedFiles, convert_files
-from committee.data.out_of_core.file_sources import TextFiles, columns_as_text
+from committee.data.out_of_core.converted_files import CheckedFiles, StrippedFiles, columns_as_text, convert_files
+from committee.data.out_of_core.file_sources import TextFiles
 from committee.data.out_of_core.scan import Pieces, scan
 from committee.data.out_of_core.sources import DerivedFiles, Piece
 from committee.data.readers.cell_forms import (

@@ -268,7 +268,7 @@ def is_large(file: Path) -> bool:
 
 
 def _can_be_chunked(file: Path) -> bool:
-    from committee.data.out_of_core.found_files import ENDINGS
+    from committee.data.out_of_core.scan import ENDINGS
 
     return file.name.lower().endswith(ENDINGS)
 

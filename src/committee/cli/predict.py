@@ -140,7 +140,7 @@ def _predict_chunks(
     exposure: str | None,
 ) -> None:
     from committee.cli.chunks import chunk_frame, files_in_chunks, model_chunks, open_chunks, with_progress
-    from committee.data.out_of_core.file_sources import RawCellReader
+    from committee.data.out_of_core.converted_files import RawCellReader
     from committee.data.readers.cells import missing_marks_note
     from committee.data.readers.features import LearnedColumns
     from committee.data.text import check_names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.text import quoted
+from committee.data.text import is_unicode, quoted
 
 Category: TypeAlias = str | int | float | bool
 
@@ -95,6 +96,30 @@ def reject_unknown(values: Any, missing: NDArray[np.bool_], codes: NDArray[np.fl
         row = int(unknown[0])
         value = values[row].item() if isinstance(values[row], np.generic) else values[row]
         raise UnknownCategoryError(f"column {name!r} holds the category {value!r} at row {row}")
+
+
+def check_categories(categories: tuple[Any, ...], name: str) -> None:
+    if len(categories) > MAX_CATEGORIES:
+        raise ValueError(f"column {name!r} has {len(categories)} categories, at most {MAX_CATEGORIES} are possible")
+    kinds = {_kind_of_category(category) for category in categories}
+    if None in kinds or len(kinds) > 1:
+        raise ValueError(f"the categories of column {name!r} must be all text, all finite numbers or all booleans")
+    keys = categories if kinds == {"text"} else [float(category) for category in categories]
+    if len(set(keys)) != len(keys):
+        raise ValueError(f"the categories of column {name!r} must be distinct")
+
+
+def _kind_of_category(category: Any) -> str | None:
+    if isinstance(category, str):
+        return "text" if is_unicode(category) else None
+    if isinstance(category, bool):
+        return "boolean"
+    if isinstance(category, int):
+        # 2**1023 and above may have no float64
+        return "number" if category.bit_length() < 1024 else None
+    if isinstance(category, float):
+        return "number" if math.isfinite(category) else None
+    return None
 
 
 def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -437,6 +438,18 @@ def categorical_mask(
             raise ValueError(f"categorical_features gives column {item}, but X has columns 0 to {n_columns - 1}")
         mask[item] = True
     return mask
+
+
+def refuse_ambiguous(columns: Iterable[Any], X: Any, parameter: str) -> None:
+    if not any(isinstance(column, Integral) for column in columns) or not is_frame(X):
+        return
+    names = list(X.columns)
+    if any(isinstance(name, Integral) for name in names) and names != list(range(len(names))):
+        raise ValueError(
+            f"{parameter} gives columns by number, and the columns of X have other numbers for names, "
+            f"{quoted(names, 5)}: a number may mean a position or a name. Make the names text, X.columns = "
+            "X.columns.astype(str), and give names."
+        )
 
 
 def reject_duplicates(names: Iterable[str]) -> None:

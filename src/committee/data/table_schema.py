@@ -1,10 +1,11 @@
-"""Schema of a table: learned once, it converts frames and arrays to a float64 matrix."""
+"""Schema of a table: it converts frames and arrays to a float64 matrix, and finds columns that parameters name."""
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.categories import (
-    MAX_CATEGORIES,
     Category,
     CategoryValues,
+    check_categories,
     distinct_numbers,
     encode_numbers,
     infinity_message,
@@ -33,8 +34,8 @@ from committee.data.columns import (
 )
 from committee.data.dates import KNOWN_TIME_FORMATS, format_seconds
 from committee.data.matrices import SparseMatrix, numeric_matrix
-from committee.data.number_types import F64
-from committee.data.text import byte_text, is_unicode
+from committee.data.number_types import F64, is_number
+from committee.data.text import byte_text, is_unicode, suggest_names
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 Rounding: TypeAlias = Literal["floor", "trunc"]
 
 _COLUMNS = 32  # columns that are copied at a time, which bounds the second copies in memory
+
+LARGEST_WEIGHT = 2**32 - 1  # integer of the largest weight: integers make draws the same on every machine
 
 MOST_TEXT = 1_000_000
 LONG_TEXT = 200
@@ -98,7 +101,7 @@ class TableSchema:
             _check_names(self.names, len(self.categories))
         for j, categories in enumerate(self.categories):
             if categories is not None:
-                _check_categories(categories, self.column(j))
+                check_categories(categories, self.column(j))
         if len(self.values) not in (0, len(self.categories)):
             raise ValueError(f"a table schema has values for {len(self.values)} of {len(self.categories)} columns")
         if len(self.written) not in (0, len(self.categories)):
@@ -232,8 +235,6 @@ class TableSchema:
 
     def time_format(self, j: int) -> str | None:
         form = self.written[j] if self.written else None
-        if form is None:
-            return None
         return form if form in KNOWN_TIME_FORMATS else None
 
     def date_part(self, j: int) -> str | None:
@@ -242,9 +243,7 @@ class TableSchema:
 
     def format_number(self, j: int, number: float, digits: int = 6) -> str:
         form = self.time_format(j)
-        if form is None:
-            return f"{number:.{digits}g}"
-        return format_seconds(number, form)
+        return f"{number:.{digits}g}" if form is None else format_seconds(number, form)
 
     def mismatched_splits(self, feature: NDArray[np.integer], n_words: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Return which splits no table of this schema can have grown, by feature and words of category bits."""
@@ -450,25 +449,49 @@ def _check_names(names: tuple[Any, ...], n_columns: int) -> None:
     reject_duplicates(names)
 
 
-def _check_categories(categories: tuple[Any, ...], name: str) -> None:
-    if len(categories) > MAX_CATEGORIES:
-        raise ValueError(f"column {name!r} has {len(categories)} categories, at most {MAX_CATEGORIES} are possible")
-    kinds = {_kind_of_category(category) for category in categories}
-    if None in kinds or len(kinds) > 1:
-        raise ValueError(f"the categories of column {name!r} must be all text, all finite numbers or all booleans")
-    keys = categories if kinds == {"text"} else [float(category) for category in categories]
-    if len(set(keys)) != len(keys):
-        raise ValueError(f"the categories of column {name!r} must be distinct")
+def column_number(column: Any, table: TableSchema, parameter: str) -> int:
+    if isinstance(column, str):
+        names = table.names or ()
+        if column not in names:
+            known = suggest_names(column, names) if names else "the columns of X have no names, give numbers"
+            raise ValueError(f"{parameter} names {column!r}, which is not a column of X; {known}")
+        return names.index(column)
+    if not isinstance(column, Integral) or isinstance(column, bool):
+        raise TypeError(
+            f"{parameter} has {column!r} of type {type(column).__name__} for a column; use names or whole numbers."
+        )
+    number = int(column)
+    if not 0 <= number < table.n_features:
+        raise ValueError(f"{parameter} has column {number}; X has columns 0 to {table.n_features - 1}.")
+    return number
 
 
-def _kind_of_category(category: Any) -> str | None:
-    if isinstance(category, str):
-        return "text" if is_unicode(category) else None
-    if isinstance(category, bool):
-        return "boolean"
-    if isinstance(category, int):
-        # 2**1023 and above may have no float64
-        return "number" if category.bit_length() < 1024 else None
-    if isinstance(category, float):
-        return "number" if math.isfinite(category) else None
-    return None
+def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
+    p = table.n_features
+    if isinstance(given, Mapping):
+        listed: list[Any] = [1.0] * p
+        for column, weight in given.items():
+            listed[column_number(column, table, "feature_weights")] = weight
+    else:
+        listed = list(given)
+    if len(listed) != p:
+        raise ValueError(f"feature_weights has {len(listed)} weights; it needs one for each of the {p} columns.")
+    for j, weight in enumerate(listed):
+        if not is_number(weight) or not 0.0 <= weight <= sys.float_info.max:
+            raise ValueError(
+                f"feature_weights has {weight!r} for column {table.column(j)!r}; weights are finite numbers from 0 on."
+            )
+    weights = np.array(listed, dtype=np.float64)
+    if not weights.any():
+        raise ValueError("feature_weights is 0 for every column; at least one must be drawn.")
+    whole = np.rint(weights / weights.max() * LARGEST_WEIGHT)
+    return np.where(weights > 0.0, np.maximum(whole, 1.0), 0.0).astype(np.uint32)
+
+
+def check_draws(weights: NDArray[np.uint32] | None, of_tree: int, of_node: int) -> None:
+    """`of_tree` and `of_node` are the numbers of columns that a tree and a node draw; 0 without a draw."""
+    if weights is not None and not of_node and of_tree in (0, len(weights)):
+        raise ValueError(
+            "feature_weights weigh draws of columns, but here every node has all columns; set max_features, or "
+            "max_features_tree where the learner has it, to fewer."
+        )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from committee._core import DeepGrower, Grower, GrownTree, joined_nodes
 from committee.data.bins import Binned, Bins
-from committee.data.column_parameters import check_draws, feature_weights
+from committee.data.table_schema import check_draws, feature_weights
 from committee.voters.flat_trees import FEW_CLASSES, ClassShares, extents
 from committee.voters.forest import Forest
 

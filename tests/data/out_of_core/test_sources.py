@@ -19,7 +19,7 @@ from pyarrow.dataset import dataset
 import committee
 from committee import scan
 from committee.data.out_of_core import sources
-from committee.data.out_of_core.file_sources import columns_as_text
+from committee.data.out_of_core.converted_files import columns_as_text
 from committee.data.out_of_core.training_pieces import Storage, scan_training_pieces
 
 N = 300

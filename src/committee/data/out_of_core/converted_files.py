@@ -1,4 +1,4 @@
-"""Files whose cells are converted and rows checked, as those of a table that is read whole."""
+"""Files whose pieces are changed: cells converted and rows checked as in whole tables, and columns as text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from committee.data.dates import restore_times
+from committee.data.out_of_core.file_sources import ParquetFiles, TextFiles
 from committee.data.out_of_core.sources import DerivedFiles, Piece, TableSource
 from committee.data.readers.cell_forms import convert_columns
 from committee.data.readers.cells import (
@@ -118,3 +119,59 @@ class ConvertedFiles(DerivedFiles):
 
 def convert_files(source: TableSource, forms: Mapping[str, str], **how: Any) -> TableSource:
     return ConvertedFiles(source, forms, **how) if forms or how.get("missing") or how.get("levels") else source
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetWithText(DerivedFiles):
+    text: tuple[str, ...]
+
+    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
+        import polars as pl
+
+        for piece in self.source.pieces(columns):
+            table = piece.X
+            for name in (name for name in self.text if name in table.column_names):
+                cells = pl.DataFrame(table.select([name]))[name]
+                if cells.dtype.is_nested():
+                    raise ValueError(f"{piece.name}: column {name!r} holds {cells.dtype}, no text; leave it out")
+                text = cells.cast(pl.String).to_arrow()
+                # polars would lose the declared order of categories of the other columns
+                table = table.set_column(table.column_names.index(name), name, text)
+            yield replace(piece, X=table)
+
+
+def columns_as_text(source: TableSource, names: Sequence[str]) -> TableSource:
+    if not names:
+        return source
+    if isinstance(source, TextFiles):
+        return replace(source, text=tuple(names))
+    assert isinstance(source, ParquetFiles)
+    return ParquetWithText(source, tuple(names))
+
+
+class RawCellReader:
+    """Reader of unchanged columns in step with a pass over the same files: text files as text, Parquet as typed."""
+
+    def __init__(self, source: TableSource, names: Sequence[str]) -> None:
+        self._names = list(names)
+        self._pieces = source.cells(names) if isinstance(source, TextFiles) else source.pieces(names)
+        self._left: pl.DataFrame | None = None
+
+    def next_rows(self, n: int) -> pl.DataFrame:
+        import polars as pl
+
+        if not self._names:
+            return pl.DataFrame()
+        parts: list[pl.DataFrame] = []
+        while n:
+            if self._left is None or not self._left.height:
+                piece = next(self._pieces, None)
+                if piece is None:
+                    raise ValueError(
+                        "the files have fewer rows than a moment ago; leave them alone while they are read"
+                    )
+                self._left = pl.DataFrame(piece.X)
+            part, self._left = self._left[:n], self._left[n:]
+            parts.append(part)
+            n -= part.height
+        return pl.concat(parts, how="vertical_relaxed")

@@ -1,4 +1,4 @@
-"""Files that are read in pieces: Parquet and separated text, with some columns as text."""
+"""Files read in pieces: separated text, and Parquet with columns in names of Hive-style folders (``year=2019``)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from committee.data.columns import reject_duplicates
-from committee.data.out_of_core.found_files import PartitionColumns
 from committee.data.out_of_core.sources import (
-    DerivedFiles,
+    FoundFile,
     LazyFrameSource,
     Piece,
-    TableSource,
     default_chunk_rows,
     row_range,
 )
@@ -48,11 +47,83 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
+_WHOLE_NUMBER = re.compile(r"-?[0-9]+")
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 _BUFFER = 2**20  # bytes of a column that are read from disk at a time
 
 _WHOLE = ": give one file, without --memory-limit and --scratch"
 _OPTION = re.compile(r"(?<!\S)--(sep|skip-lines|no-header|encoding)\b( cp1252)?")
 _PARAMETERS = {"sep": "separator", "skip-lines": "skip_lines", "no-header": "header=False"}
+
+
+@dataclass(frozen=True)
+class PartitionColumns:
+    """Columns in the names of folders, with one value per file."""
+
+    names: tuple[str, ...] = ()
+    values: tuple[tuple[str | int | None, ...], ...] = ()
+
+    @classmethod
+    def of(cls, files: Sequence[FoundFile]) -> PartitionColumns:
+        texts = [_pairs(file) for file in files]
+        names = tuple(texts[0])
+        for file, found in zip(files, texts, strict=True):
+            if set(found) != set(names):
+                odd = sorted(set(found) ^ set(names))[0]
+                raise ValueError(
+                    f"{str(file.path)!r}: column {odd!r}, which names of folders give, is not in all files; scan files "
+                    "with the same columns"
+                )
+        _check_ignored_folders(files)
+        columns = [_typed([found[name] for found in texts]) for name in names]
+        return cls(names, tuple(zip(*columns, strict=True)) if columns else ((),) * len(files))
+
+    def without(self, names: Sequence[str]) -> PartitionColumns:
+        kept = [k for k, name in enumerate(self.names) if name not in names]
+        return PartitionColumns(
+            tuple(self.names[k] for k in kept), tuple(tuple(row[k] for k in kept) for row in self.values)
+        )
+
+    def cells(self, file: int, name: str, n: int) -> pa.Array:
+        import pyarrow as pa
+
+        k = self.names.index(name)
+        whole = any(isinstance(row[k], int) for row in self.values)
+        return pa.repeat(pa.scalar(self.values[file][k], pa.int32() if whole else pa.string()), n)
+
+
+def _pairs(file: FoundFile) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for folder in file.folders:
+        name, equals, text = folder.partition("=")
+        if not (name and equals):
+            continue
+        if name in found:
+            raise ValueError(f"{str(file.path)!r}: two folders give column {name!r}; rename one of them")
+        try:
+            found[name] = None if text == _NULL else unquote(text, errors="strict")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{str(file.path)!r}: {folder!r} stands for text that is not UTF-8; rename it") from error
+    return found
+
+
+def _typed(texts: Sequence[str | None]) -> list[str | None] | list[int | None]:
+    whole = all(text is None or (_WHOLE_NUMBER.fullmatch(text) and -(2**31) <= int(text) < 2**31) for text in texts)
+    return [None if text is None else int(text) for text in texts] if whole else list(texts)
+
+
+def _check_ignored_folders(files: Sequence[FoundFile]) -> None:
+    # folders above the given ones are ignored, so files must not differ in their values
+    parts = [
+        tuple(part for part in file.path.parts[: -1 - len(file.folders)] if part.partition("=")[1]) for file in files
+    ]
+    other = next((k for k, found in enumerate(parts) if found != parts[0]), None)
+    if other is not None:
+        raise ValueError(
+            f"{str(files[0].path)!r} and {str(files[other].path)!r} are in folders whose names give different values "
+            "of a column, which are read only below a given folder or pattern; give the folder that holds all of them, "
+            'or a pattern in quotation marks, such as "folder/*/*.parquet"'
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,59 +446,3 @@ def _common(one: pl.DataType, other: pl.DataType) -> pl.DataType:
     if one == other:
         return one
     return pl.Float64() if one.is_numeric() and other.is_numeric() else pl.String()
-
-
-@dataclass(frozen=True, eq=False)
-class ParquetWithText(DerivedFiles):
-    text: tuple[str, ...]
-
-    def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
-        import polars as pl
-
-        for piece in self.source.pieces(columns):
-            table = piece.X
-            for name in (name for name in self.text if name in table.column_names):
-                cells = pl.DataFrame(table.select([name]))[name]
-                if cells.dtype.is_nested():
-                    raise ValueError(f"{piece.name}: column {name!r} holds {cells.dtype}, no text; leave it out")
-                text = cells.cast(pl.String).to_arrow()
-                # polars would lose the declared order of categories of the other columns
-                table = table.set_column(table.column_names.index(name), name, text)
-            yield replace(piece, X=table)
-
-
-def columns_as_text(source: TableSource, names: Sequence[str]) -> TableSource:
-    if not names:
-        return source
-    if isinstance(source, TextFiles):
-        return replace(source, text=tuple(names))
-    assert isinstance(source, ParquetFiles)
-    return ParquetWithText(source, tuple(names))
-
-
-class RawCellReader:
-    """Reader of unchanged columns in step with a pass over the same files: text files as text, Parquet as typed."""
-
-    def __init__(self, source: TableSource, names: Sequence[str]) -> None:
-        self._names = list(names)
-        self._pieces = source.cells(names) if isinstance(source, TextFiles) else source.pieces(names)
-        self._left: pl.DataFrame | None = None
-
-    def next_rows(self, n: int) -> pl.DataFrame:
-        import polars as pl
-
-        if not self._names:
-            return pl.DataFrame()
-        parts: list[pl.DataFrame] = []
-        while n:
-            if self._left is None or not self._left.height:
-                piece = next(self._pieces, None)
-                if piece is None:
-                    raise ValueError(
-                        "the files have fewer rows than a moment ago; leave them alone while they are read"
-                    )
-                self._left = pl.DataFrame(piece.X)
-            part, self._left = self._left[:n], self._left[n:]
-            parts.append(part)
-            n -= part.height
-        return pl.concat(parts, how="vertical_relaxed")

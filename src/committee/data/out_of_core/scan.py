@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,19 +16,25 @@ from numpy.typing import NDArray
 
 from committee.data.columns import is_frame
 from committee.data.matrices import OutOfCoreTable
-from committee.data.out_of_core.found_files import ENDINGS, FoundFile, PartitionColumns, find_files
 from committee.data.out_of_core.sources import (
     ArraySource,
     DaskSource,
+    FoundFile,
     IterableSource,
     LazyFrameSource,
     Piece,
     TableSource,
 )
+from committee.data.readers.file_format import SEPARATORS
 from committee.data.text import parse_bytes
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+ENDINGS = (".parquet", *(ending + packed for ending in SEPARATORS for packed in ("", ".gz")))
+
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +158,50 @@ def as_pieces(X: Any) -> Pieces:
     return X if isinstance(X, Pieces) else scan(X)
 
 
+def find_files(given: str | os.PathLike[str]) -> tuple[FoundFile, ...]:
+    """Return the files of a path, a folder or a pattern, in natural order.
+
+    Hidden and temporary files and folders (``.name``, and ``_name`` other than ``_name=value``) are left out unless the
+    pattern has such names.
+    """
+    path = Path(given)
+    if path.is_file():
+        return (FoundFile(path),)
+    if path.is_dir():
+        below = (file for file in path.rglob("*") if file.name.lower().endswith(ENDINGS))
+        found = _within(path, below, "")
+    else:
+        folders = path.parts[:-1]
+        plain = next((k for k, part in enumerate(folders) if glob.has_magic(part)), len(folders))
+        matches = map(Path, glob.glob(os.fspath(given), recursive=True))  # noqa: PTH207
+        asked = "".join(part[0] for part in path.parts[plain:])
+        found = _within(Path(*path.parts[:plain]), matches, asked)
+    if not found:
+        if _REMOTE.match(os.fspath(given)):
+            raise ValueError(
+                f"{os.fspath(given)!r} is a remote path, which is not supported; copy the files, or give "
+                "a LazyFrame, such as polars.scan_parquet of it, or a Dask dataframe"
+            )
+        what = f"no file to read in folder {os.fspath(given)!r}" if path.is_dir() else f"no file {os.fspath(given)!r}"
+        raise FileNotFoundError(f"there is {what}; endings that are read are {', '.join(ENDINGS)}")
+    return found
+
+
+def natural_key(path: Path) -> list[str | int]:
+    return [int(part) if k % 2 else part for k, part in enumerate(re.split(r"(\d+)", path.as_posix()))]
+
+
+def _within(folder: Path, paths: Iterable[Path], asked: str) -> tuple[FoundFile, ...]:
+    n = len(folder.parts)
+    kept = [path for path in paths if not any(_is_hidden(part, asked) for part in path.parts[n:]) and path.is_file()]
+    return tuple(FoundFile(path, path.parts[n:-1]) for path in sorted(kept, key=natural_key))
+
+
+def _is_hidden(name: str, asked: str) -> bool:
+    hidden = name.startswith(".") or (name.startswith("_") and "=" not in name)
+    return hidden and name[0] not in asked
+
+
 def source_of(given: Any) -> TableSource:
     if isinstance(given, str | os.PathLike):
         return _of_files(find_files(given))
@@ -176,7 +228,7 @@ def source_of(given: Any) -> TableSource:
 
 
 def _of_files(found: tuple[FoundFile, ...]) -> TableSource:
-    from committee.data.out_of_core.file_sources import ParquetFiles, TextFiles  # most fits read no files
+    from committee.data.out_of_core.file_sources import ParquetFiles, PartitionColumns, TextFiles  # few fits read files
 
     files = tuple(file.path for file in found)
     twice = next((file for file, count in Counter(map(os.path.realpath, files)).items() if count > 1), None)

@@ -1,4 +1,4 @@
-"""Pieces of a table, and their sources other than files: arrays, iterables, Dask collections and lazy frames."""
+"""Pieces of a table, and their sources: arrays, iterables, Dask collections, lazy frames, and the base of files."""
 
 from __future__ import annotations
 
@@ -85,6 +85,12 @@ class Piece:
         for name in wanted:
             if name not in names:
                 raise ValueError(f"there is no column {name!r}; {suggest_names(name, names)}")
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    path: Path
+    folders: tuple[str, ...] = ()  # between the given folder or pattern and the file
 
 
 class TableSource(Protocol):

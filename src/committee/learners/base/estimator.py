@@ -28,8 +28,14 @@ from sklearn.utils.validation import (
 
 from committee.data.bins import check_category_counts, most_bins
 from committee.data.categories import MAX_SUBSET_CATEGORIES
-from committee.data.column_parameters import refuse_ambiguous
-from committee.data.columns import check_frame, is_frame, take_named, warn_of_other_order, without_named
+from committee.data.columns import (
+    check_frame,
+    is_frame,
+    refuse_ambiguous,
+    take_named,
+    warn_of_other_order,
+    without_named,
+)
 from committee.data.labels import Labels
 from committee.data.matrices import (
     Matrix,

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.column_parameters import column_number
-from committee.data.table_schema import TableSchema
+from committee.data.table_schema import TableSchema, column_number
 
 # --- monotone constraints ---------------------------------------------------------------------------------------------
 

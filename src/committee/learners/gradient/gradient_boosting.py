@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from committee.data.column_parameters import refuse_ambiguous
+from committee.data.columns import refuse_ambiguous
 from committee.data.matrices import SparseMatrix
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from committee import _core
 from committee.data.bins import Binned
-from committee.data.column_parameters import check_draws, feature_weights
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64
 from committee.data.out_of_core.training_pieces import OutOfCoreMatrix
 from committee.data.rows import Rows, TargetRows
+from committee.data.table_schema import check_draws, feature_weights
 from committee.learners.base.row_sampling import RowUnits
 from committee.learners.gradient import constraints
 from committee.learners.gradient.leaf_values import LineFit
