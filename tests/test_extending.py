@@ -19,7 +19,6 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import committee
@@ -271,18 +270,18 @@ def test_a_display_is_a_class_and_a_line(forest, monkeypatch):
 
 
 def test_a_peer_and_a_column_are_a_function_and_a_line_each(patients, monkeypatch):
-    peer = Peer("sklearn", lambda schema, seed, jobs: GaussianNB(), lambda fitted: (len(fitted.classes_), 0))
-    monkeypatch.setitem(PEERS, "scikit-learn:bayes", peer)
+    peer = Peer("sklearn", "sklearn.tree.ExtraTree", lambda kind, schema, seed: kind(), lambda fitted: (1, 0))
+    monkeypatch.setitem(PEERS, "scikit-learn:extra_tree", peer)
     errors = Metric(
         "errors", "quality", lambda fold: int((fold.predicted != fold.y_test).sum()), lambda e: f"{e.sum()}"
     )
     monkeypatch.setitem(METRICS, "errors", errors)
-    found = compare(*patients, ["scikit-learn:bayes", "tree"], folds=2)
+    found = compare(*patients, ["scikit-learn:extra_tree", "tree"], folds=2)
     for model in found.models:
         wrong = model.values("errors").sum()
         assert model.error is None and abs(wrong - 300 * (1.0 - model.mean("accuracy"))) < 1e-9
         assert model.to_json()["summary"]["errors"]["mean"] == wrong / 2
-    assert found["scikit-learn:bayes"].mean("n_voters") == 2
+    assert found["scikit-learn:extra_tree"].mean("n_voters") == 1
     grid = quality_grid(found)
     column = grid.columns.index("errors")
     assert [row[column] for row in grid.rows] == [f"{model.values('errors').sum()}" for model in found.models]

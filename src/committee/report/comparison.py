@@ -20,7 +20,6 @@ from committee.data.number_types import is_whole
 from committee.report.crossvalidation import (
     Cells,
     FoldResult,
-    Limits,
     checkpointed_fits,
     run_folds,
 )
@@ -313,7 +312,8 @@ def compare(
             progress=progress,
             finished=finished,
             finish=finish,
-            limits=Limits(time_limit, on_interrupt == "keep"),
+            time_limit=time_limit,
+            keep_interrupted=on_interrupt == "keep",
         )
     done = [f for f in range(len(splits)) if all((m, f) in cells for m in range(len(chosen)))]
     used = done or _fold_of_most_models(cells)

@@ -70,12 +70,6 @@ class FoldResult:
         return cls(figures, quantiles, values["error"], tuple(values["warnings"]), reliability)
 
 
-@dataclass(frozen=True)
-class Limits:
-    seconds: float | None = None
-    keep: bool = False  # the finished fits, after an interrupt
-
-
 Cells: TypeAlias = "dict[tuple[int, int], FoldResult]"
 
 
@@ -89,7 +83,8 @@ def run_folds(
     progress: Callable[[int, int, str, FoldResult], None] | None,
     finished: Cells,
     finish: Callable[[int, int, FoldResult], None] | None,
-    limits: Limits,
+    time_limit: float | None,
+    keep_interrupted: bool,
 ) -> tuple[Cells, str | None]:
     from joblib import delayed, dump
 
@@ -111,7 +106,7 @@ def run_folds(
         stack.callback(_close, outcome)
         try:
             while len(cells) < n_tasks:
-                if is_over(limits, time.monotonic() - start, len(cells) - n_known, len(models)):
+                if is_over(time_limit, time.monotonic() - start, len(cells) - n_known, len(models)):
                     return cells, "the time limit"
                 (m, f), result = next(outcome)
                 cells[m, f] = result
@@ -120,17 +115,17 @@ def run_folds(
                 if progress is not None:
                     progress(len(cells), n_tasks, models[m].name, result)
         except KeyboardInterrupt:
-            if not limits.keep:
+            if not keep_interrupted:
                 raise
             return cells, "an interrupt"
     return cells, None
 
 
-def is_over(limits: Limits, seconds: float, n_done: int, n_models: int) -> bool:
-    if limits.seconds is None:
+def is_over(time_limit: float | None, seconds: float, n_done: int, n_models: int) -> bool:
+    if time_limit is None:
         return False
     starts_fold = n_done > 0 and n_done % n_models == 0
-    return seconds + (seconds / n_done * n_models if starts_fold else 0.0) >= limits.seconds
+    return seconds + (seconds / n_done * n_models if starts_fold else 0.0) >= time_limit
 
 
 def _close(outcome: Iterator[Any]) -> None:

@@ -74,7 +74,7 @@ class RowExplanation:
         table, rows = estimator.table_, estimator.validate_rows(X)
         encoded = table.source.encode(rows)
         row = place("row", row, len(encoded))
-        one = open_frame(X)[row : row + 1].to_native() if is_frame(X) else np.asarray(X)[[row]]
+        one = TableRows(X).taken(np.array([row]))
         labels = (*_columns_in_words(table, encoded[row], one), *_parts_in_words(table, one))
         of_classes = hasattr(estimator, "classes_")
         contributions, subject, total, predicted, remark = (_of_class if of_classes else _of_number)(

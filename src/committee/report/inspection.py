@@ -139,7 +139,10 @@ class Importances:
             return None
         if not shares.any():
             return None
-        return cls(tuple(model.table_.source.column(j) for j in range(len(shares))), shares, _importance_words(model))
+        lines = isinstance(model.committee_.voters, LinearLeaves)
+        measure = "share of gain, without linear functions" if lines else "share of gain"
+        columns = tuple(model.table_.source.column(j) for j in range(len(shares)))
+        return cls(columns, shares, "share of risk decrease" if has_model_trees(model) else measure)
 
     @property
     def order(self) -> list[int]:
@@ -154,12 +157,6 @@ def _features(model: Any) -> Grid | None:
     rows = tuple((found.columns[j], f"{found.shares[j]:.3f}") for j in found.order[:MOST_FEATURES])
     title = f"Most used features ({len(found.order)} of {len(found.columns)} used)"
     return Grid(title, ("feature", found.measure), rows, "lr")
-
-
-def _importance_words(model: Any) -> str:
-    lines = isinstance(model.committee_.voters, LinearLeaves)
-    splits = "share of gain, without linear functions" if lines else "share of gain"
-    return "share of risk decrease" if has_model_trees(model) else splits
 
 
 def has_model_trees(model: Any) -> bool:

@@ -29,7 +29,6 @@ from committee.report.model_pictures import (
     contribution_picture,
     effect_pictures,
     importance_picture,
-    leaf_terms,
     leaves_picture,
     terms_picture,
 )
@@ -139,8 +138,6 @@ def row_page(model: Any, found: RowExplanation, *, row: str, title: str = "", mo
 
 
 def _contributions(found: RowExplanation, most: int) -> Picture:
-    from markupsafe import Markup
-
     shown, (n_rest, rest) = found.largest(most)
     lines = [Bar(name, value, format_signed(value)) for name, value in shown]
     lines += rest_bar(n_rest, rest, format_signed(rest))
@@ -150,9 +147,7 @@ def _contributions(found: RowExplanation, most: int) -> Picture:
         "",
         f"From {format_number(start)} ({found.start}) to {format_number(end)}, the {subject}: what each column adds.",
         legend([(FOR, "adds"), (AGAINST, "subtracts"), (REST, "all other columns")])
-        + bars(lines, "; ".join(f"{bar.name} {bar.text}" for bar in lines), most_lines=2)
-        if lines
-        else Markup(""),
+        + bars(lines, "; ".join(f"{bar.name} {bar.text}" for bar in lines), most_lines=2),
     )
 
 
@@ -275,7 +270,7 @@ def _leaves(found: Explanation) -> list[Part]:
     if tree is not None:
         parts.append(leaves_picture(tree))
     if encoded is not None and has_model_trees(found.model):
-        parts.append(terms_picture(*leaf_terms(found.model, encoded)))
+        parts.append(terms_picture(found.model, encoded))
     return parts
 
 

@@ -149,7 +149,7 @@ def _caption(found: list[Effect], shown: set[str], of_classes: bool) -> str:
 # --- leaves -----------------------------------------------------------------------------------------------------------
 
 
-MOST_LEAVES, MOST_TERMS = 12, 6
+MOST_LEAVES, MOST_LINEAR, MOST_TERMS = 12, 6, 6
 _MOST_CLASSES = 6
 
 
@@ -281,40 +281,24 @@ def _class_stacks(found: TreeLeaves) -> tuple[list[tuple[Color, str]], list[Stac
     return key, rows
 
 
-@dataclass(frozen=True, eq=False)
-class LeafTerms:
-    """Largest terms of the linear score of one leaf, per standard deviation of their columns."""
-
-    rule: str
-    n_rows: int
-    terms: tuple[tuple[str, float], ...]
-    n_others: int
-
-
-def leaf_terms(model: Any, rows: F64, most: int = 6) -> tuple[str, list[LeafTerms]]:
-    """Terms are coefficients times the standard deviations of the design columns of encoded `rows` (n, p)."""
+def terms_picture(model: Any, rows: F64) -> Picture:
+    """Draw the largest terms of each leaf: coefficients times the deviations of their columns over encoded `rows`."""
     label, frame, design = leaf_scores(model)
     deviation, names = design.matrix(rows).std(axis=0), design.names(model.table_)
-    found = []
-    coefficients = frame[:, -len(design) :].to_numpy() * deviation
-    for (rule, n_rows), effect in zip(frame[["rule", "rows"]].rows()[:most], coefficients, strict=False):
+    effects = frame[:, -len(design) :].to_numpy()[:MOST_LINEAR] * deviation
+    leaves = []
+    for (rule, n_rows), effect in zip(frame[["rule", "rows"]].rows(), effects, strict=False):
         order = [c for c in np.argsort(-np.abs(effect), kind="stable").tolist() if effect[c] != 0.0]
-        terms = tuple((names[c], float(effect[c])) for c in order[:MOST_TERMS])
-        found.append(LeafTerms(rule, int(n_rows), terms, len(order) - len(terms)))
-    return str(label), found
-
-
-def terms_picture(label: str, found: list[LeafTerms]) -> Picture:
-    sizes = [value for leaf in found for _, value in leaf.terms] or [0.0]
+        others = f", {pluralize(len(order) - MOST_TERMS, 'smaller term')} left out" if len(order) > MOST_TERMS else ""
+        terms = [(names[c], float(effect[c])) for c in order[:MOST_TERMS]]
+        leaves.append((f"{rule} ({pluralize(int(n_rows), 'row')}{others})", terms))
+    sizes = [value for _, terms in leaves for _, value in terms] or [0.0]
     panels = []
-    for leaf in found:
-        rows = [Bar(name, value, format_signed(value)) for name, value in leaf.terms]
-        others = f", {pluralize(leaf.n_others, 'smaller term')} left out" if leaf.n_others else ""
-        heading = f"{leaf.rule} ({pluralize(leaf.n_rows, 'row')}{others})"
-        if not rows:
-            rows = [Bar("no column: the score is a constant", 0.0, "0")]
-        description = f"{heading}: " + "; ".join(f"{bar.name} {bar.text}" for bar in rows[:3])
-        panels.append(bars(rows, description, heading=heading, least=min(sizes), largest=max(sizes)))
+    for heading, terms in leaves:
+        drawn = [Bar(name, value, format_signed(value)) for name, value in terms]
+        drawn = drawn or [Bar("no column: the score is a constant", 0.0, "0")]
+        description = f"{heading}: " + "; ".join(f"{bar.name} {bar.text}" for bar in drawn[:3])
+        panels.append(bars(drawn, description, heading=heading, least=min(sizes), largest=max(sizes)))
     return Picture(
         "Linear models in the leaves of the first tree",
         f"Change of the score for {label} per standard deviation of a column. All leaves have one scale.",

@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # the help of the command line lists models, and needs no Num
     from committee.data.table_schema import TableSchema
 
 Matrix: TypeAlias = "NDArray[np.float64]"
-Maker: TypeAlias = "Callable[[TableSchema, int, int], Any]"
 
 BUILDING_BLOCKS = frozenset({"abstaining_stump"})
 """Models that are weak learners of ensembles, compared only when named."""
@@ -68,34 +67,34 @@ def xgboost_categories(schema: TableSchema) -> dict[str, Any]:
     return {"enable_categorical": True, "feature_types": types if schema.categorical.any() else None}
 
 
-def _random_forest(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
-    return on_one_hot(schema, kind(random_state=seed, n_jobs=jobs))
+def _random_forest(kind: Any, schema: TableSchema, seed: int) -> Any:
+    return on_one_hot(schema, kind(random_state=seed, n_jobs=1))
 
 
-def _hist_gradient_boosting(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
-    # its OpenMP threads are limited by the caller, not by `jobs`
+def _hist_gradient_boosting(kind: Any, schema: TableSchema, seed: int) -> Any:
+    # its OpenMP threads are limited by the caller
     return kind(categorical_features=schema.categorical if schema.categorical.any() else None, random_state=seed)
 
 
-def _xgboost(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
-    return kind(**xgboost_categories(schema), n_jobs=jobs, random_state=seed, verbosity=0)
+def _xgboost(kind: Any, schema: TableSchema, seed: int) -> Any:
+    return kind(**xgboost_categories(schema), n_jobs=1, random_state=seed, verbosity=0)
 
 
-def _lightgbm(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
+def _lightgbm(kind: Any, schema: TableSchema, seed: int) -> Any:
     # an alias of `categorical_feature`, which LightGBM takes for an argument of fit and warns of
     columns = ",".join(str(j) for j, is_category in enumerate(schema.categorical) if is_category)
-    return kind(n_jobs=jobs, random_state=seed, verbose=-1, **({"cat_feature": columns} if columns else {}))
+    return kind(n_jobs=1, random_state=seed, verbose=-1, **({"cat_feature": columns} if columns else {}))
 
 
-def _catboost(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
+def _catboost(kind: Any, schema: TableSchema, seed: int) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer
 
-    silent = {"verbose": False, "allow_writing_files": False}
+    options = {"thread_count": 1, "random_seed": seed, "verbose": False, "allow_writing_files": False}
     columns = [j for j, is_category in enumerate(schema.categorical) if is_category]
     if not columns:
-        return kind(thread_count=jobs, random_seed=seed, **silent)
-    booster = kind(cat_features=columns, thread_count=jobs, random_seed=seed, **silent)
+        return kind(**options)
+    booster = kind(cat_features=columns, **options)
     return make_pipeline(FunctionTransformer(_codes_as_text, kw_args={"columns": columns}), booster)
 
 
@@ -104,10 +103,6 @@ def _codes_as_text(X: Matrix, columns: list[int]) -> NDArray[Any]:
     cells = X.astype(object)
     cells[:, columns] = X[:, columns].astype(str)
     return cells
-
-
-def _baseline(kind: Any, schema: TableSchema, seed: int, jobs: int) -> Any:
-    return kind()
 
 
 def _forest_size(model: Any) -> tuple[int, int]:
@@ -135,12 +130,6 @@ def _catboost_size(model: Any) -> tuple[int, int]:
     return len(leaves), int(2 * leaves.sum() - len(leaves))
 
 
-def _voting_part(model: Any, X: Matrix) -> tuple[Any, Matrix]:
-    if hasattr(model, "steps"):
-        return model[-1], model[:-1].transform(X)
-    return model, X
-
-
 @dataclass(frozen=True)
 class Peer:
     """A model of another library.
@@ -149,47 +138,38 @@ class Peer:
     ----------
     module : str
         Package that has to be installed.
-    make : callable ``(schema, seed, jobs) -> estimator``
-        Unfitted classifier in the style of scikit-learn, for the encoded matrix of ``schema``.
+    kind : str
+        Module and class of the model, without "Classifier" or "Regressor".
+    new : callable ``(class, schema, seed) -> estimator``
+        Unfitted model in the style of scikit-learn, on one thread, for the encoded matrix of ``schema``.
     size : callable ``(fitted) -> (n_voters, n_nodes)``
         Number of trees, and of nodes (inner ones and leaves) in all of them; `None` for a model without trees.
-    voting_part : callable ``(fitted, X) -> (fitted, X)``
-        The part that votes, and the matrix it votes on. Default: the last step of a pipeline.
-    make_of_numbers : callable ``(schema, seed, jobs) -> estimator``, default=None
-        Unfitted regressor; `None` for a model of classes only.
-    kind : str, default=""
-        Module and class of the model, without "Classifier" or "Regressor".
     """
 
     module: str
-    make: Maker
+    kind: str
+    new: Callable[[Any, TableSchema, int], Any]
     size: Callable[[Any], tuple[int, int] | None]
-    voting_part: Callable[[Any, Matrix], tuple[Any, Matrix]] = _voting_part
-    make_of_numbers: Maker | None = None
-    kind: str = ""
 
     @property
     def installed(self) -> bool:
         return find_spec(self.module) is not None
 
-
-def _peer(module: str, kind: str, make: Callable[..., Any], size: Callable[[Any], tuple[int, int] | None]) -> Peer:
-    def maker(suffix: str) -> Maker:
-        package, _, name = kind.rpartition(".")
-        return lambda schema, seed, jobs: make(getattr(import_module(package), name + suffix), schema, seed, jobs)
-
-    return Peer(module, maker("Classifier"), size, make_of_numbers=maker("Regressor"), kind=kind)
+    def make(self, schema: TableSchema, seed: int, *, numbers: bool = False) -> Any:
+        package, _, name = self.kind.rpartition(".")
+        kind = getattr(import_module(package), name + ("Regressor" if numbers else "Classifier"))
+        return self.new(kind, schema, seed)
 
 
 PEERS: dict[str, Peer] = {
-    "scikit-learn:random_forest": _peer("sklearn", "sklearn.ensemble.RandomForest", _random_forest, _forest_size),
-    "scikit-learn:hist_gradient_boosting": _peer(
+    "scikit-learn:random_forest": Peer("sklearn", "sklearn.ensemble.RandomForest", _random_forest, _forest_size),
+    "scikit-learn:hist_gradient_boosting": Peer(
         "sklearn", "sklearn.ensemble.HistGradientBoosting", _hist_gradient_boosting, _histogram_size
     ),
-    "xgboost": _peer("xgboost", "xgboost.XGB", _xgboost, _xgboost_size),
-    "lightgbm": _peer("lightgbm", "lightgbm.LGBM", _lightgbm, _lightgbm_size),
-    "catboost": _peer("catboost", "catboost.CatBoost", _catboost, _catboost_size),
-    BASELINE: _peer("sklearn", "sklearn.dummy.Dummy", _baseline, lambda model: None),
+    "xgboost": Peer("xgboost", "xgboost.XGB", _xgboost, _xgboost_size),
+    "lightgbm": Peer("lightgbm", "lightgbm.LGBM", _lightgbm, _lightgbm_size),
+    "catboost": Peer("catboost", "catboost.CatBoost", _catboost, _catboost_size),
+    BASELINE: Peer("sklearn", "sklearn.dummy.Dummy", lambda kind, *_: kind(), lambda model: None),
 }
 """Peers by their names on the command line."""
 
@@ -208,10 +188,10 @@ def models_grid() -> Grid:
         task = "classes, numbers" if name in MODELS_OF_NUMBERS else "classes"
         rows.append((name, task, f"{learner}({given}). {summary}"))
     for name, peer in PEERS.items():
-        task = "classes" if peer.make_of_numbers is None else "classes, numbers"
         module, _, name_of_class = peer.kind.rpartition(".")
         missing = "" if peer.installed else f", not installed: pip install {peer.module}"
-        rows.append((name, task, f"{name_of_class}Classifier of {module}, only for committee compare{missing}."))
+        summary = f"{name_of_class}Classifier of {module}, only for committee compare{missing}."
+        rows.append((name, "classes, numbers", summary))
     return Grid("Models", ("model", "predicts", "learner"), tuple(rows), "lll")
 
 
@@ -251,9 +231,7 @@ class ComparedModel:
 
         if self.peer is not None:
             assert schema is not None
-            make = self.peer.make_of_numbers if self.numbers else self.peer.make
-            assert make is not None
-            made = make(schema, seed, 1)
+            made = self.peer.make(schema, seed, numbers=self.numbers)
             self._set_parameters(made[-1] if hasattr(made, "steps") else made)
             return made
         model = new_model(self.name, numbers=self.numbers) if self.estimator is None else clone(self.estimator)
@@ -278,7 +256,7 @@ class ComparedModel:
             return None, X
         from committee.vote.committee import Committee
 
-        voting, rows = (fitted, X) if self.peer is None else self.peer.voting_part(fitted, X)
+        voting, rows = (fitted, X) if self.peer is None else voting_part(fitted, X)
         try:
             return Committee.from_estimator(voting), rows
         except (TypeError, ValueError):
@@ -288,6 +266,11 @@ class ComparedModel:
         if self.peer is not None:
             return self.peer.size(fitted)
         return None if committee is None else (committee.n_voters, committee.n_nodes)
+
+
+def voting_part(model: Any, X: Matrix) -> tuple[Any, Matrix]:
+    """Return the last step of a pipeline, and the matrix that it votes on."""
+    return (model[-1], model[:-1].transform(X)) if hasattr(model, "steps") else (model, X)
 
 
 def weight_argument(model: Any, weights: NDArray[np.float64] | None) -> dict[str, Any]:
@@ -309,9 +292,7 @@ def default_models(numbers: bool = False) -> list[str]:
 
 def all_models(numbers: bool = False) -> list[str]:
     own = MODELS_OF_NUMBERS if numbers else MODELS
-    return [name for name in own if name not in BUILDING_BLOCKS] + [
-        name for name in installed_peers() if not numbers or PEERS[name].make_of_numbers is not None
-    ]
+    return [name for name in own if name not in BUILDING_BLOCKS] + installed_peers()
 
 
 def compared_models(
@@ -353,6 +334,5 @@ def _check_name(name: str, numbers: bool | None) -> None:
         raise ValueError(
             f'model {name!r} needs {PEERS[name].module}, which is not installed; run: pip install "committee[peers]"'
         )
-    of_numbers = name in MODELS_OF_NUMBERS or (name in PEERS and PEERS[name].make_of_numbers is not None)
-    if numbers and not of_numbers:
+    if numbers and name not in MODELS_OF_NUMBERS and name not in PEERS:
         raise ValueError(f"{name} predicts classes only; for numbers use one of {', '.join(all_models(True))}")

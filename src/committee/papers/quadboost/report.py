@@ -96,8 +96,6 @@ def ranks_of_splits(results: Sequence[TableResult]) -> F64:
 
 @dataclass(frozen=True)
 class Duel:
-    a: str
-    b: str
     ours: PairedComparison  # from the mean counts over the splits, as more splits of the same rows are not more rows
     splits: F64  # probability from each split alone, as in the document, ``(repeats,)``
     document: PairedComparison  # of the errors in the document's Table 1
@@ -108,7 +106,7 @@ def duel(results: Sequence[TableResult], a: str, b: str, about: About = "these t
     ours = _errors(results, a, b)
     theirs = np.array([[result.published.error[method] for result in results] for method in (a, b)])
     single = [compared(ours, split, about).probability for split in np.moveaxis(alone, 2, 0)]
-    return Duel(a, b, compared(ours, alone.mean(axis=2), about), np.array(single), compared(theirs))
+    return Duel(compared(ours, alone.mean(axis=2), about), np.array(single), compared(theirs))
 
 
 def _errors(results: Sequence[TableResult], a: str, b: str) -> F64:

@@ -203,7 +203,6 @@ class TableOfMethods:
 
 @dataclass(frozen=True)
 class Contest:
-    method: str
     over_tables: PairedComparison
     """Sign test of the mean errors of the tables, and Poisson-binomial test of the test rows."""
     pvalues: tuple[float, ...]  # of the corrected paired t-test on each table, adjusted by Holm's rule over the tables
@@ -231,7 +230,7 @@ def contest(results: Sequence[TableOfMethods], method: str) -> Contest:
     alone = [(result.alone(OURS, method), result.alone(method, OURS)) for result in results]
     pvalues = holm([corrected_paired_t_test(each, 1.0 / (FOLDS - 1)).pvalue for each in differences])
     means = tuple(float(each.mean()) for each in differences)
-    return Contest(method, compared(errors / 100.0, alone), tuple(pvalues.tolist()), means)
+    return Contest(compared(errors / 100.0, alone), tuple(pvalues.tolist()), means)
 
 
 def accuracy_grid(results: Sequence[TableOfMethods], settings: str) -> Grid:

@@ -8,12 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.columns import is_frame, open_frame
 from committee.data.matrices import is_sparse
 from committee.data.number_types import F64, Index
 from committee.data.table_schema import TableSchema
 from committee.data.text import pluralize
-from committee.report.column_effects import encoded_rows
+from committee.report.column_effects import TableRows, encoded_rows
 from committee.report.displays.tree_text import node_shares, plain_split, plain_table, table_with_forms, votes_of
 from committee.report.drawing.scale import format_percent
 from committee.report.drawing.svg import Color, middle_cut
@@ -319,7 +318,7 @@ class RowPath:
             raise TypeError("X is sparse, and a picture is of the values of one row; pass X[[row]].toarray() and row=0")
         encoded = _encoded(ensemble, estimator, X)
         row = place("row", row, len(encoded))
-        one = open_frame(X)[row : row + 1].to_native() if is_frame(X) else np.asarray(X)[[row]]
+        one = TableRows(X).taken(np.array([row]))
         forest = MemberTrees.of(ensemble.votes.voters, ensemble.votes.weights, "SmallEnsembleDisplay").forest
         leaf = forest.apply(encoded[[row]])[0]
         paths = tuple(tree.path(int(leaf[tree.number])) for tree in ensemble.trees)

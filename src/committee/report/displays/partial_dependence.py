@@ -204,7 +204,7 @@ class PartialDependenceDisplay(PanelsDisplay):
     def panels(self) -> list[tuple[str, Chart]]:
         scale = self._scale()
         return [
-            (each.column, _empty_chart(each) if isinstance(each, PairEffect) else self._chart(each, scale))
+            (each.column, _map_axes(each) if isinstance(each, PairEffect) else self._chart(each, scale))
             for each in self.effects
         ]
 
@@ -282,7 +282,7 @@ def _scale_of(effect: Effect | ColumnGrid) -> Scale:
     return x if effect.form in (None, "hour") else TimeScale(x.low, x.high, form=str(effect.form))
 
 
-def _empty_chart(effect: PairEffect) -> Chart:
+def _map_axes(effect: PairEffect) -> Chart:
     return Chart(_scale_of(effect.x), _scale_of(effect.y), effect.x.column, effect.y.column, (), effect.x.names)
 
 
