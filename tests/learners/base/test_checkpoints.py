@@ -168,15 +168,6 @@ def test_what_could_not_go_on_is_refused_at_the_start(tmp_path, model, message):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_warm_start_has_no_checkpoint(tmp_path):
-    X, y = tables()["two"]
-    model = c.GradientBoostingClassifier(n_estimators=3, warm_start=True, random_state=0)
-    model.fit(X, y, checkpoint=tmp_path / "fit.checkpoint").set_params(n_estimators=5)
-    with pytest.raises(ValueError, match="warm_start continues a committee that the file would not hold"):
-        model.fit(X, y, checkpoint=tmp_path / "more.checkpoint")
-    assert model.committee_.n_voters == 3
-
-
 def test_paths_and_intervals_are_checked(tmp_path, path):
     X, y = tables()["two"]
     for bad in (5, b"fit"):

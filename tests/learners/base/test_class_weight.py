@@ -21,7 +21,6 @@ from committee import (
     TreeVoter,
 )
 from committee.learners.bagging.subsamples import RowDraw
-from committee.learners.base.predictors import BaseClassifier
 from committee.learners.reweighting.leaf_cuts import LeafRows
 from committee.learners.trained_ensembles import for_sbpmt
 from tests.learners.base.test_capabilities import SUBJECTS, words
@@ -31,7 +30,6 @@ NAMES = np.array(["ant", "bee", "cow"])
 CLASSIFIERS = [subject for subject in SUBJECTS if is_classifier(subject.model)]
 BALANCED = [subject for subject in CLASSIFIERS if not subject.model.get_params().get("reserve")]
 """A reserve's labels must have no part in the fit, and "balanced" counts all."""
-DRAWING = (RandomForestClassifier, SBPMTClassifier, SubaggingClassifier)
 
 
 each_classifier = pytest.mark.parametrize("subject", CLASSIFIERS, ids=lambda subject: words(subject.model))
@@ -107,17 +105,6 @@ def test_a_heavier_class_is_elected_more_often(subject):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in committee.LEARNERS if issubclass(committee.learner(name), BaseClassifier)]
-)
-def test_every_classifier_has_it(name):
-    declared = committee.learner(name).declared_parameters["class_weight"]
-    draws = issubclass(committee.learner(name), DRAWING)
-    assert ("balanced_subsample" in declared.entry("class_weight")) == draws
-    assert declared.default is None
-    assert declared.keyword_only
-
-
-@pytest.mark.parametrize(
     "model",
     [
         GradientBoostingClassifier(n_estimators=5, random_state=0),
@@ -147,9 +134,7 @@ def test_many_categories_are_numbered_under_the_same_weights(model):
         ({"ant": 0.0}, r"class_weight\['ant'\] is 0.0; it must be a finite number above 0"),
         ({"ant": 1e300}, "leaves class 'bee' less than 1e-150 of all weight"),
         ({"ant": 1e-200}, "leaves class 'ant' less than 1e-150 of all weight"),
-        ("balance", "'class_weight' parameter of AdaBoostClassifier must be"),
         ("balanced_subsample", "'class_weight' parameter of AdaBoostClassifier must be"),
-        ([1.0, 2.0], "'class_weight' parameter of AdaBoostClassifier must be"),
     ],
 )
 def test_refused(class_weight, message):
@@ -277,16 +262,6 @@ def test_files_keep_it(tmp_path, class_weight):
     again = committee.load(tmp_path / "model.safetensors")
     assert again.class_weight == class_weight
     assert_same_bits(again.fit(X, y), model, X)
-
-
-def test_checkpoints_tell_class_weights_apart(tmp_path):
-    X, y = table(2)
-    path = tmp_path / "fit.checkpoint"
-    model = RandomForestClassifier(5, class_weight={"ant": 2.0}, random_state=0)
-    first = model.fit(X, y, checkpoint=path).predict_proba(X)
-    assert_array_equal(clone(model).fit(X, y, checkpoint=path).predict_proba(X), first)
-    with pytest.raises(committee.CheckpointError, match="class_weight"):
-        clone(model).set_params(class_weight={"ant": 3.0}).fit(X, y, checkpoint=path)
 
 
 @pytest.mark.parametrize("on", ["train", "oob"])

@@ -8,10 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone, is_regressor
-from sklearn.ensemble import GradientBoostingClassifier as ScikitBoosting
-from sklearn.ensemble import RandomForestClassifier as ScikitForest
 from sklearn.exceptions import NotFittedError
-from sklearn.inspection import permutation_importance
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -92,15 +89,6 @@ def test_leaves_of_sparse_rows_and_of_files(tmp_path):
     assert_array_equal(again.apply(sparse.csr_array(X)), model.apply(X))
     for kind in ("gain", "count", "cover"):
         assert_array_equal(again.feature_importances(kind), model.feature_importances(kind))
-
-
-def test_shapes_are_scikit_learns():
-    X, y = numbers()
-    theirs = ScikitForest(5, random_state=0).fit(X, y)
-    assert theirs.apply(X).shape == fitted("forest")[0].apply(X).shape
-    assert Committee.from_estimator(theirs).apply(X).shape == theirs.apply(X).shape
-    boosted = ScikitBoosting(n_estimators=4).fit(X, y)
-    assert boosted.apply(X).shape == fitted("a tree per class")[0].apply(X).shape
 
 
 @pytest.mark.parametrize(
@@ -245,11 +233,3 @@ def test_importances_of_xgboost_and_of_its_committee():
         score = theirs.get_booster().get_score(importance_type=name)
         expected = np.array([score.get(f"f{j}", 0.0) for j in range(5)])
         assert_allclose(ours.feature_importances(kind), expected / expected.sum(), rtol=1e-4)
-
-
-def test_scikit_learns_permutation_importance_takes_every_learner():
-    X, y = numbers(2, n=300)
-    model = committee.RandomForestClassifier(20, random_state=0).fit(X[::2], y[::2])
-    found = permutation_importance(model, X[1::2], y[1::2], n_repeats=5, random_state=0)
-    assert found.importances_mean.argmax() == 0
-    assert found.importances_mean[[3, 4]].max() < found.importances_mean[0] / 4

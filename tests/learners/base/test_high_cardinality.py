@@ -8,10 +8,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from committee import (
-    AdaBoostClassifier,
     FunctionalGradientBoostingRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -167,25 +166,3 @@ def test_models_made_of_a_trained_one_keep_the_numbers():
     forest = RandomForestClassifier(5, random_state=0).fit(frame[:600], y[:600])
     reweighted = MarginReweighter(forest, on="validation").fit(frame[600:], y[600:])
     assert reweighted.table_.values == forest.table_.values
-
-
-def test_directions_are_refused():
-    frame, y = towns()
-    with pytest.raises(ValueError, match="column 'town', whose categories have no"):
-        GradientBoostingClassifier(monotonic_constraints={"town": 1}, random_state=0).fit(frame, y)
-
-
-# --- weights ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", [TreeVoter(max_depth=4), AdaBoostClassifier(10)], ids=["tree", "AdaBoost"])
-def test_integer_weights_are_repeated_rows(model):
-    X, y = load_wine(return_X_y=True)
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(X[:, :2]).assign(town=[f"town {each}" for each in rng.integers(20, size=len(y)) + 3 * y])
-    frame.columns = ["a", "b", "town"]
-    counts = rng.integers(0, 3, size=len(y))
-    again = np.repeat(np.arange(len(y)), counts)
-    weighted = clone(model).fit(frame, y, sample_weight=counts)
-    repeated = clone(model).fit(frame.iloc[again], y[again])
-    assert_array_equal(weighted.predict(frame), repeated.predict(frame))
