@@ -13,7 +13,6 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import BaggingClassifier
 from sklearn.ensemble import ExtraTreesClassifier as TheirExtraTrees
 from sklearn.ensemble import RandomForestClassifier as TheirForest
-from sklearn.ensemble import RandomForestRegressor as TheirRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
@@ -400,12 +399,6 @@ def test_refused(change, message):
     arguments = {"ensemble": forest().fit(X, y), "X": X, "y": y} | change
     with pytest.raises(ValueError, match=message):
         certify(**arguments)
-
-
-def test_regression_is_refused():
-    X, y = CANCER
-    with pytest.raises(TypeError, match="only classifiers cast votes for classes"):
-        certify(TheirRegressor(3).fit(X, y), X, y)
 
 
 # --- rows that no voter was trained on --------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.learners.base.row_sampling import Fold, Folds, copied_rows, warn_of_copies
 from committee.learners.blend.blend_parameters import BlendParameters
-from committee.learners.blend.candidates import Candidate, CandidateChoice, LeftOut
+from committee.learners.blend.candidates import Candidate, CandidateChoice, LeftOut, named_estimators
 from committee.learners.blend.model_size import ReducibleBlend, SizeLimit, default_limit
 from committee.learners.blend.out_of_fold import (
     FoldTrainer,
@@ -269,7 +269,10 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
     def _run(self, run: CandidateRun) -> dict[str, Any]:
         try:
             run.train()
-            self._warn_of_failures(run.failed)
+            named = {name for name, _ in named_estimators(self.candidates)}
+            for one in run.failed:
+                if one.failed and one.name in named:
+                    warn_user(f"the candidate {one.name!r} is left out: {one.reason}")
             if run.in_haste is not None:
                 warn_user(
                     f"time_limit={self.time_limit:g} s leaves no candidate its time on {len(run.fits.rows)} rows: the "

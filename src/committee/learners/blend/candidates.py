@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 from committee.data.matrices import is_out_of_core
 from committee.data.number_types import F64, Index
 from committee.data.rows import GivenRows, Rows, TargetRows, counts_rows, given_table
-from committee.data.text import suggest_names, warn_user
+from committee.data.text import suggest_names
 from committee.learners.base.estimator import CommitteeEstimator, fit_weighted, seeded, weight_argument
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
@@ -304,12 +304,6 @@ class CandidateChoice(CommitteeEstimator):
         if self._has_foreign:
             return "candidates has estimators that are trained by code that is not the library's, and cannot be kept"
         return super()._no_checkpoint(X)
-
-    def _warn_of_failures(self, failed: Sequence[LeftOut]) -> None:
-        named = {name for name, _ in named_estimators(self.candidates)}
-        for one in failed:
-            if one.failed and one.name in named:
-                warn_user(f"the candidate {one.name!r} is left out: {one.reason}")
 
     def _given(self, table: Any, numbers: Index, cells: Any) -> GivenRows:
         """Pair encoded rows `cells` with the same rows of the user's table, where they have these `numbers`."""

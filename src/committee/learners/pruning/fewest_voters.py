@@ -71,10 +71,10 @@ class RowSearch:
     def touched(self) -> tuple[tuple[Index, Index], ...]:
         """For each column, its words, and the leaves (of all trees, in order) that exclude some of its values."""
         every = np.concatenate(self.leaves)
-        found = []
-        for j, takes in enumerate(self.cells.takes):
-            found.append((np.arange(self.words[j], self.words[j + 1]), np.flatnonzero(~takes[every].all(axis=1))))
-        return tuple(found)
+        return tuple(
+            (np.arange(self.words[j], self.words[j + 1]), np.flatnonzero(~takes[every].all(axis=1)))
+            for j, takes in enumerate(self.cells.takes)
+        )
 
     def search(
         self, conditions: F64, starts: F64, least: F64, differ: Callable[[F64], Mask], in_time: Callable[[], object]

@@ -154,12 +154,7 @@ class VoteParts:
         """
         K, C = self.scores.shape[1], self.n_parts
         step = max(1, BLOCK // max(1, (C + 1) * K))
-        lines, ties = [], []
-        for first in range(0, len(X), step):
-            rows = X[first : first + step]
-            line, tie = self._leads(rows)
-            lines.append(line)
-            ties.append(tie)
+        lines, ties = zip(*(self._leads(X[first : first + step]) for first in range(0, len(X), step)), strict=True)
         both = np.unique(np.column_stack([np.concatenate(lines), np.concatenate(ties)]), axis=0)
         return both[:, :-1], both[:, -1] > 0.0
 

@@ -150,7 +150,7 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
         statistics = metric.statistics(labels, probability, by_halves, rows.unseen) if has_new_rows else None
         weights = np.abs(committee.weights).repeat(len(forest) // committee.n_voters)
         worth = [_oob_accuracy(rows, votes.right, part, weights) for part in parts]
-        return WholeVote(worth, ClassCriterion(metric), statistics, with_target)
+        return WholeVote(worth, ClassCriterion(metric, "accuracy"), statistics, with_target)
 
     def _small(self, committee: Any, voters: Forest, weights: F64) -> Committee:
         return Committee(voters, weights, committee.classes, LINK)
@@ -281,7 +281,9 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
             statistics = metric.statistics(y, votes.predicted, votes.by_halves, rows.unseen)
         if self.on == "train":  # trees have memorised y
             y, quantile = votes.predicted, None
-        centre, unit = _centre_and_unit(y, weight)
+        centre = float(np.average(y, weights=weight))
+        unit = float(np.sqrt(np.average((y - centre) ** 2, weights=weight)))
+        unit = unit if unit > 1e-12 * float(np.abs(y).max()) else 1.0  # equal numbers have no spread
         target = (y - centre) / unit
         loss = regression_loss(quantile)
         best = 0.0 if quantile is None else weighted_quantile(target, weight, quantile)
@@ -295,7 +297,7 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
         def with_target(reached: LeafRows) -> LeafRows:
             return replace(reached, y=y, target=target[:, None], loss=fitted_loss)
 
-        criterion = NumberCriterion(centre, unit, loss, constant_loss, metric, score)
+        criterion = NumberCriterion(metric, score, centre, unit, loss=loss, constant_loss=constant_loss)
         return WholeVote(votes.worth, criterion, statistics, with_target)
 
     @property
@@ -313,12 +315,6 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
         if self.metric is not None:
             return super().metric_name
         return "squared_error" if self._quantile is None else "pinball"
-
-
-def _centre_and_unit(y: F64, weight: F64) -> tuple[float, float]:
-    centre = float(np.average(y, weights=weight))
-    unit = float(np.sqrt(np.average((y - centre) ** 2, weights=weight)))
-    return centre, unit if unit > 1e-12 * float(np.abs(y).max()) else 1.0  # equal numbers have no spread
 
 
 def quantile_level(ensemble: Any) -> float | None:

@@ -52,15 +52,6 @@ def mean_and_error(values: F64, weight: F64) -> tuple[float, float]:
     return mean, float(np.sqrt(np.nansum((share * (values - mean)) ** 2)))
 
 
-def _ratio_and_error(values: F64, of: F64, weight: F64) -> tuple[float, float]:
-    mean, whole = finite_mean(values, weight), finite_mean(of, weight)
-    if whole <= 0.0:  # any loss is an infinite share of none
-        return (0.0 if mean <= 0.0 else np.inf), 0.0
-    share = mean / whole
-    _, error = mean_and_error(values / whole - share * (of / whole), weight)  # linearised
-    return share, error
-
-
 def isotonic_losses(losses: Sequence[float], errors: Sequence[float]) -> F64:
     """Return the isotonic regression of the losses ``(steps,)`` of ever smaller votes; unchanged if some are NaN."""
     values, error = np.array(losses), np.array(errors)
@@ -129,7 +120,13 @@ class RelativeLossMetric(RowLossMetric):
 
     def loss_increase(self, y: Index | F64, cut: F64, whole: F64, weight: F64) -> tuple[float, float]:
         above = cut[0] - whole[0]
-        return _ratio_and_error(above, np.where(np.isfinite(above), whole[0], np.nan), weight)
+        of = np.where(np.isfinite(above), whole[0], np.nan)
+        mean, of_whole = finite_mean(above, weight), finite_mean(of, weight)
+        if of_whole <= 0.0:  # any loss is an infinite share of none
+            return (0.0 if mean <= 0.0 else np.inf), 0.0
+        share = mean / of_whole
+        _, error = mean_and_error(above / of_whole - share * (of / of_whole), weight)  # linearised
+        return share, error
 
 
 @dataclass(frozen=True)
@@ -235,6 +232,7 @@ class FixedClassifier(ClassifierMixin, FixedPredictions):  # type: ignore[misc]
 # --- criteria of cuts -------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class SelectionCriterion(ABC):
     """Row losses that choose `growth` and `C`, row scores that `min_gain` compares, and the metric of `max_loss`.
 
@@ -242,10 +240,10 @@ class SelectionCriterion(ABC):
     """
 
     loss_name: ClassVar[str]
-    score_name: str
     metric: PruningMetric
-    centre: float
-    unit: float
+    score_name: str
+    centre: float = 0.0
+    unit: float = 1.0
 
     @abstractmethod
     def loss_and_score(self, score: F64, rows: LeafRows) -> F64:
@@ -256,13 +254,8 @@ class SelectionCriterion(ABC):
         """Return probabilities ``(n, K)``, or numbers ``(n,)``."""
 
 
-@dataclass(frozen=True)
 class ClassCriterion(SelectionCriterion):
-    metric: PruningMetric
-    centre: float = 0.0
-    unit: float = 1.0
     loss_name: ClassVar[str] = "log_loss"
-    score_name = "accuracy"
 
     def loss_and_score(self, score: F64, rows: LeafRows) -> F64:
         share = LINK.probability(score)
@@ -275,16 +268,12 @@ class ClassCriterion(SelectionCriterion):
         return LINK.probability(score)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NumberCriterion(SelectionCriterion):
     """Squared error or pinball loss, and one minus its ratio to that of the best constant, `constant_loss`."""
 
-    centre: float
-    unit: float
     loss: RowLoss
     constant_loss: float
-    metric: PruningMetric
-    score_name: str
     loss_name: ClassVar[str] = "loss"
 
     def loss_and_score(self, score: F64, rows: LeafRows) -> F64:

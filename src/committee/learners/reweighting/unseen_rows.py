@@ -286,6 +286,7 @@ def _near(X: F64, beside: Index, random: np.random.Generator) -> Index:
         warnings.simplefilter("ignore", RuntimeWarning)  # a column without a value
         deviation = np.nanstd(X, axis=0)
     scaled = X / np.where(deviation > 0.0, deviation, 1.0)
+    missing = np.isnan(scaled)
     found = np.empty(len(beside), dtype=np.intp)
     step = max(1, DIFFERENCES // (CANDIDATES * X.shape[1]))
     for begin in range(0, len(beside), step):
@@ -295,15 +296,10 @@ def _near(X: F64, beside: Index, random: np.random.Generator) -> Index:
             others = random.integers(0, n, (len(rows), CANDIDATES))
         else:
             others = np.tile(np.arange(n), (len(rows), 1))
-        apart = _squared_distances(scaled, rows, others)
+        difference = scaled[others] - scaled[rows][:, None]
+        one_missing = missing[others] != missing[rows][:, None]  # one unit apart
+        apart = (np.where(np.isnan(difference), one_missing, difference) ** 2).sum(axis=2)
         apart[others == rows[:, None]] = np.inf
         nearest = np.argsort(apart, axis=1, kind="stable")[:, :NEIGHBOURS]
         found[begin : begin + step] = others[every, nearest[every, random.integers(0, nearest.shape[1], len(rows))]]
     return found
-
-
-def _squared_distances(scaled: F64, rows: Index, others: Index) -> F64:
-    difference = scaled[others] - scaled[rows][:, None]
-    missing = np.isnan(scaled)
-    one_missing = missing[others] != missing[rows][:, None]  # one unit apart
-    return np.asarray((np.where(np.isnan(difference), one_missing, difference) ** 2).sum(axis=2))
