@@ -52,7 +52,6 @@ COMMANDS = (
     "tests/cli/test_fit.py",
     "tests/cli/test_reports.py",
     "tests/cli/test_tables.py",
-    "tests/cli/test_written_files.py",
     "tests/cli/test_terminal.py",
 )
 FILES = (
