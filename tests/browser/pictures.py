@@ -7,8 +7,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from tests.browser.conftest import ARGUMENTS, executable
-from tests.browser.open_page import OpenPage
+from tests.browser.conftest import ARGUMENTS, OpenPage, executable
 from tests.browser.pages import PAGES
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pages"

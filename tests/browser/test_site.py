@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.open_page import COLOURS, WIDTHS, accessibility_faults
+from tests.browser.conftest import COLOURS, WIDTHS, accessibility_faults
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

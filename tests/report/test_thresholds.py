@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from committee.report.evaluation import baseline_comment, evaluate
-from committee.report.figures import OPTIMISTIC, ThresholdModel, Thresholds, cheapest_threshold, weighted_quantile
+from committee.report.figures import OPTIMISTIC, ThresholdModel, Thresholds, cheapest_threshold
 from committee.report.prediction_pictures import reliability_picture
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -132,10 +132,6 @@ def test_weights_repeat_and_leave_out_rows(model, X, y, costs):
         return
     np.testing.assert_allclose(weighted.confusion.counts, repeated.confusion.counts)
     assert [row.cost for row in weighted.thresholds.rows] == pytest.approx([r.cost for r in repeated.thresholds.rows])
-
-
-def test_a_weighted_quantile_has_its_share_of_the_weight_below():
-    assert weighted_quantile(np.array([3.0, 1.0, 2.0]), 0.5, np.array([1.0, 1.0, 5.0])) == 2.0
 
 
 def test_a_model_no_better_than_a_constant_is_commented():

@@ -279,15 +279,6 @@ def test_scikit_learns_displays_of_classifiers(kind, model, monkeypatch):
 
 
 @pytest.mark.usefixtures("no_figures_left")
-@pytest.mark.parametrize("model", [AdaBoostClassifier(2), RandomForestClassifier(2)])
-def test_confusion_of_several_classes(model):
-    X, y = table()
-    y = np.where(X["rooms"] > 3, "many", y)
-    display = ConfusionMatrixDisplay.from_estimator(model.fit(X, y), X, y)
-    assert display.display_labels.tolist() == ["many", "no", "yes"]
-
-
-@pytest.mark.usefixtures("no_figures_left")
 @pytest.mark.parametrize(
     "model", [CommitteeRegressor("fast"), GradientBoostingRegressor(n_estimators=2), RandomForestRegressor(2)]
 )
