@@ -25,7 +25,7 @@ from committee.papers.lectures.rebuild import rebuild
 from committee.papers.lectures.simulations import FULL, QUICK
 from committee.papers.shared.tables import SOURCE_TABLES, load_source_table
 from committee.report.folds import stratified_folds
-from tests.papers.rebuilding import records, write_folder
+from tests.papers.conftest import records, write_folder
 
 
 @pytest.fixture(scope="module")

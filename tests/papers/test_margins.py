@@ -48,7 +48,7 @@ from committee.papers.margins.results import (
 from committee.papers.shared.tables import Fold, NamedTable
 from committee.report.folds import Labels, Table
 from committee.vote.signed_votes import SignedVotes
-from tests.papers.rebuilding import assert_other_rows_are_refused, run, write_folder
+from tests.papers.conftest import assert_other_rows_are_refused, run, write_folder
 
 
 @pytest.fixture(scope="session")

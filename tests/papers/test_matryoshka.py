@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 
 from committee import MatryoshkaClassifier
-from committee.bounds.nested_trees import tree_factor, two_matryoshka
+from committee.bounds.nested_trees import tree_factor
 from committee.papers.matryoshka import figures, report
 from committee.papers.matryoshka.cells import (
     ADABOOST,
@@ -38,7 +38,7 @@ from committee.papers.matryoshka.cells import (
     nesting_cell,
     read_named,
 )
-from committee.papers.matryoshka.figures import RHOS, by_inner_size, by_level, by_voters, nested_bound, whole_sizes
+from committee.papers.matryoshka.figures import RHOS, by_inner_size, by_level, by_voters, whole_sizes
 from committee.papers.matryoshka.rebuild import rebuild
 from committee.papers.matryoshka.report import NestingResults, bound_signs, duel, promised, setting_of, wrong
 from committee.papers.shared.cells import key_of
@@ -46,7 +46,7 @@ from committee.papers.shared.pages import packed, unpacked
 from committee.papers.shared.tables import Fold
 from committee.voters.probabilistic_voters import SoftStumps
 from committee.voters.vote_graph import PathMajority, VoteGraph
-from tests.papers.rebuilding import assert_other_rows_are_refused, records, write_folder
+from tests.papers.conftest import assert_other_rows_are_refused, records, write_folder
 
 
 @pytest.fixture(scope="module")
@@ -246,11 +246,6 @@ def test_whole_sizes_are_neighbours_and_use_up_the_voters(T, levels):
     assert np.prod(sizes) <= T
     if sizes[0] == sizes[-1]:
         assert np.prod([sizes[0] + 1, *sizes[1:]]) > T
-
-
-def test_a_bound_nested_once_is_the_trees():
-    assert nested_bound([7], 0.6) == pytest.approx(float(tree_factor(7, 0.6)))
-    assert nested_bound([2] * 4, 0.9) == pytest.approx(two_matryoshka(16, 0.9))
 
 
 @pytest.fixture

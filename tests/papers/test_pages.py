@@ -16,7 +16,7 @@ import pytest
 
 import committee.papers
 from committee.papers import PAPERS
-from tests.papers.rebuilding import run, write_folder
+from tests.papers.conftest import run, write_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES, LONG_TABLES = ROOT / "docs" / "papers", ROOT / "benchmarks" / "results" / "papers"

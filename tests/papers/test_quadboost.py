@@ -43,7 +43,7 @@ from committee.papers.quadboost.rebuild import rebuild
 from committee.papers.quadboost.report import PAIRS, TableResult, duel
 from committee.report.folds import stratified_folds
 from committee.report.statistics import poisson_binomial_test, sign_test
-from tests.papers.rebuilding import assert_other_rows_are_refused, records, run, write_folder
+from tests.papers.conftest import assert_other_rows_are_refused, records, run, write_folder
 
 BY_TITLE = {row.title: row for row in published()}
 

@@ -23,7 +23,7 @@ from committee.papers.shared.pages import save, unpacked
 from committee.papers.shared.tables import SOURCE_TABLES, check_known_at_openml, load_source_table, mease_wyner
 from committee.report.folds import Labels, Table, stratified_folds
 from committee.report.statistics import poisson_binomial_test
-from tests.papers.rebuilding import records, reverse_rows, run, write_folder
+from tests.papers.conftest import records, reverse_rows, run, write_folder
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from committee.papers.shared.tables import (
     mease_wyner,
 )
 from committee.report.folds import Labels, Table
-from tests.papers.rebuilding import write_folder
+from tests.papers.conftest import write_folder
 
 
 def square(number, runs):

@@ -30,7 +30,7 @@ from committee.papers.public_tables.public_table import (
     open_https,
     public_tables,
 )
-from committee.papers.quadboost.tables import published
+from committee.papers.quadboost.methods import published
 from committee.papers.shared.tables import SOURCE_TABLES, SourceTable, load_source_table
 
 PACKED = {b"": "1f9d90", b"ab": "1f9d9061c400", b"abc" * 18: "1f9d9061c48c09385020c1830613165c8890a1c2860401"}
