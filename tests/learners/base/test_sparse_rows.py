@@ -36,9 +36,9 @@ from committee.data.bins import Bins
 from committee.data.matrices import SparseMatrix
 from committee.data.out_of_core.table_summary import TableSummary
 from committee.data.table_schema import TableSchema
-from tests.pieced_cases import cut, ends_of_pieces, sampled, saved, weights_of
-from tests.pieced_cases import table as pieced_table
 from tests.subjects import assert_same_bits
+from tests.table_checks import cut, ends_of_pieces, sampled, saved, weights_of
+from tests.table_checks import table as pieced_table
 
 LEARNERS = [
     TreeVoter(),
