@@ -1,11 +1,10 @@
-"""Random forests: out-of-bag curve, number of trees, draws, limits, several targets."""
+"""Random forests of classes and of one or several targets: out-of-bag curve, number of trees, draws, limits."""
 
 import tracemalloc
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,15 +14,17 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from sklearn.metrics import r2_score
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.tree import DecisionTreeRegressor
 
+from committee import TreeRegressor
+from committee.data.rows import TargetRows
 from committee.learners.bagging.forest_trees import BATCH, MIN_WITH_VOTE, mean_and_error
 from committee.learners.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
-from tests.subjects import assert_same_bits
 
 Forest = RandomForestClassifier | RandomForestRegressor
 FORESTS = [RandomForestClassifier, RandomForestRegressor]
 both = pytest.mark.parametrize("kind", FORESTS)
-seeds = st.integers(0, 2**32 - 1)
 
 
 def table(kind: Any, n: int = 200, seed: int = 0, n_classes: int = 2) -> tuple[NDArray[np.float64], NDArray[Any]]:
@@ -122,20 +123,6 @@ def test_trees_are_joined_without_a_second_copy(kind):
 
 
 @both
-def test_rows_of_zero_weight_are_absent(kind):
-    X, y = table(kind, 120)
-    w = np.arange(120) % 4.0
-    some = w > 0
-    model = kind(15, oob_score=True, random_state=0).fit(X, y, w)
-    without = kind(15, oob_score=True, random_state=0).fit(X[some], y[some], w[some])
-    assert_array_equal(model.predict(X), without.predict(X))
-    assert_array_equal(model.oob_curve_, without.oob_curve_)
-    says = model.oob_decision_function_ if kind is RandomForestClassifier else model.oob_prediction_
-    assert np.isnan(says[~some]).all()
-    assert not np.isnan(says[some]).any()
-
-
-@both
 def test_rows_without_an_out_of_bag_vote(kind):
     X, y = table(kind)
     for params in ({"oob_score": True}, {"n_estimators": "oob"}):
@@ -209,25 +196,6 @@ def test_mean_and_standard_error():
 
 
 @both
-@pytest.mark.parametrize("params", [{}, {"n_estimators": "oob", "max_estimators": 90}, {"max_leaf_nodes": 9}], ids=str)
-def test_same_bits_for_any_number_of_jobs(kind, params):
-    X, y = table(kind, 150)
-    models = [kind(**{"n_estimators": 20, **params}, random_state=0, n_jobs=jobs).fit(X, y) for jobs in (1, 2, 5)]
-    for other in models[1:]:
-        assert_same_bits(models[0], other, X)
-        for name in models[0].stored_attributes:
-            if hasattr(models[0], name):
-                assert_array_equal(getattr(other, name), getattr(models[0], name))
-
-
-@both
-def test_more_trees_begin_with_fewer(kind):
-    X, y = table(kind)
-    few, many = kind(7, random_state=5).fit(X, y), kind(30, random_state=5).fit(X, y)
-    assert_array_equal(few.predict(X), many.committee_.select(slice(7)).predict(X))
-
-
-@both
 def test_a_tree_sees_its_draw_alone(kind):
     """What is not drawn does not move a tree, and a row drawn k times weighs k."""
     X, y = table(kind, 80)
@@ -294,36 +262,6 @@ def test_a_limit_of_leaves_that_does_not_bind_changes_nothing(kind):
     assert_array_equal(kind(4, bootstrap=False).fit(X, y).predict(X), y)
 
 
-@both
-@pytest.mark.parametrize(
-    ("limit", "holds"),
-    [
-        ({"max_depth": 3}, lambda forest: forest.n_nodes.max() <= 15),
-        ({"min_samples_leaf": 12}, lambda forest: forest.count[forest.feature < 0].min() >= 12),
-        ({"min_weight_leaf": 0.1}, lambda forest: forest.weight[forest.feature < 0].min() >= 20),
-        ({"min_impurity_decrease": 0.01}, lambda forest: forest.gain[forest.feature >= 0].min() >= 0.01 * 200),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
-def test_limits(kind, limit, holds):
-    X, y = table(kind)
-    forest = kind(10, **limit, random_state=0).fit(X, y).committee_.voters
-    assert forest.n_nodes.mean() > 3
-    assert holds(forest)
-
-
-@given(seeds, st.integers(2, 40), st.integers(1, 40), st.booleans())
-@settings(max_examples=20)
-def test_the_size_of_a_draw(seed, n, size, bootstrap):
-    X, y = table(RandomForestRegressor, n, seed % 100)
-    model = RandomForestRegressor(3, max_samples=size, bootstrap=bootstrap, random_state=seed % 2**31)
-    if size > n and not bootstrap:
-        with pytest.raises(ValueError, match="without replacement"):
-            model.fit(X, y)
-        return
-    assert_allclose(model.fit(X, y).committee_.voters.weight[model.committee_.voters.offset[:-1]], size)
-
-
 def test_a_class_that_a_draw_lost_has_no_share():
     X = np.arange(40.0)[:, None]
     y = np.repeat([0, 1, 2], [20, 19, 1])
@@ -333,34 +271,6 @@ def test_a_class_that_a_draw_lost_has_no_share():
     for t in np.flatnonzero(lost):
         assert (model.committee_.voters[int(t)].value[:, 2] == 0).all()
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-
-
-@both
-def test_missing_values_and_categories(kind):
-    rng = np.random.default_rng(0)
-    n = 400
-    frame = pd.DataFrame(
-        {
-            "colour": pd.Categorical(rng.choice(["red", "green", "blue", "white"], n)),
-            "size": np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
-            "noise": rng.normal(size=n),
-        }
-    )
-    y = (2.0 * frame["colour"].isin(["red", "white"]) + frame["size"].isna()).to_numpy()
-    target = y if kind is RandomForestRegressor else y.astype(int)
-    model = kind(40, max_features=None, oob_score=True, random_state=0).fit(frame, target)
-    assert model.oob_score_ > 0.99
-    assert model.feature_importances_[2] < 0.02
-    odd = frame.assign(colour=pd.Categorical(["mauve"] * n))
-    assert np.isfinite(model.predict(odd)).all()
-
-
-@both
-def test_importances_find_the_columns_that_matter(kind):
-    X, y = table(kind, 600)
-    importances = kind(50, random_state=0).fit(X, y).feature_importances_
-    assert importances.sum() == pytest.approx(1.0)
-    assert importances[:3].min() > importances[3:].max()
 
 
 def friedman(*, return_X_y):
@@ -396,3 +306,75 @@ def test_exchangeable_columns_are_used_alike(kind: Any, limits: dict[str, Any]) 
         shares.append(np.bincount(used[used >= 0], minlength=10) / np.count_nonzero(used >= 0))
     mean, error = np.mean(shares, axis=0), np.std(shares, axis=0, ddof=1) / np.sqrt(len(shares))
     assert (np.abs(mean - 0.1) < 5 * error + 0.005).all()
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def targets(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Four targets on several scales, that have columns in common."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    Y = np.column_stack([X[:, 0] + X[:, 1] * X[:, 2], np.sin(2.0 * X[:, 0]) + X[:, 3], X[:, 0] - X[:, 4], X[:, 5] ** 2])
+    return X, (Y + 0.3 * rng.normal(size=(n, 4))) * np.array([1.0, 2.0, 0.5, 1.0])
+
+
+@given(seeds, st.integers(1, 6))
+@settings(max_examples=25)
+def test_trees_are_those_of_scikit_learn_on_standardised_targets(seed, depth):
+    X, Y = targets(120, seed)
+    w, units = np.random.default_rng(seed).exponential(size=len(X)), np.array([1.0, 2.0**30, 1.0, 2.0**-30])
+    ours = TreeRegressor(max_depth=depth).fit(X, units * Y, w).predict(X) / units
+    scale = TargetRows(X, Y, w, uniform=False).scale
+    assert_allclose(
+        scale, np.sqrt(np.average((Y - np.average(Y, axis=0, weights=w)) ** 2, axis=0, weights=w)), rtol=0.03
+    )
+    peer = DecisionTreeRegressor(max_depth=depth).fit(X, Y / scale, w)
+    assert_allclose(ours, scale * peer.predict(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_leaf_nodes": 20}])
+@given(seed=seeds)
+@settings(max_examples=10)
+def test_a_target_twice_is_that_target_and_a_constant_stays(limits, seed):
+    X, Y = targets(150, seed)
+    forest = RandomForestRegressor(5, random_state=0, **limits)
+    one = forest.fit(X, Y[:, 0]).predict(X)
+    assert_allclose(forest.fit(X, Y[:, [0, 0]]).predict(X), np.column_stack([one, one]), atol=1e-9)
+    with_constant = forest.fit(X, np.column_stack([Y[:, 0], np.full(150, 7.1)])).predict(X)
+    assert_allclose(with_constant[:, 0], one, atol=1e-9)
+    assert_array_equal(with_constant[:, 1], 7.1)
+
+
+def test_forests_of_several_targets_are_as_good_as_scikit_learns():
+    X, Y = targets(1500)
+    kind = {"n_estimators": 60, "random_state": 0}
+    ours = RandomForestRegressor(oob_score=True, **kind).fit(X[:1000], Y[:1000])
+    peer = PeerRegressor(oob_score=True, **kind).fit(X[:1000], Y[:1000])
+    assert ours.score(X[1000:], Y[1000:]) > peer.score(X[1000:], Y[1000:]) - 0.01
+    assert ours.oob_score_ > peer.oob_score_ - 0.01
+    apart = MultiOutputRegressor(RandomForestRegressor(**kind)).fit(X[:1000], Y[:1000])
+    assert ours.committee_.n_nodes < sum(each.committee_.n_nodes for each in apart.estimators_) / 3
+
+
+def test_out_of_bag_votes_and_scores_of_several_targets():
+    X, Y = targets()
+    w = np.random.default_rng(0).exponential(size=len(X)) * (np.arange(len(X)) % 10 > 0)
+    forest = RandomForestRegressor(40, oob_score=True, random_state=0).fit(X, Y, w)
+    counted = w > 0
+    assert forest.oob_prediction_.shape == Y.shape
+    assert_array_equal(np.isnan(forest.oob_prediction_).all(axis=1), ~counted)
+    judged = forest.oob_prediction_[counted]
+    assert forest.oob_score_ == pytest.approx(r2_score(Y[counted], judged, sample_weight=w[counted]))
+    rows = TargetRows(X[counted], Y[counted], w[counted], uniform=False)
+    errors = (((Y[counted] - judged) / rows.scale) ** 2).sum(axis=1)
+    assert forest.oob_curve_[-1] == pytest.approx(np.average(errors, weights=w[counted]))
+
+
+def test_contributions_and_votes_of_several_targets():
+    X, Y = targets()
+    forest = RandomForestRegressor(10, random_state=0).fit(X, Y)
+    contributions, votes = forest.contributions(X), forest.committee_.votes(X)
+    assert contributions.shape == (len(X), X.shape[1] + 1, 4) and votes.shape == (len(X), 10, 4)
+    assert_allclose(contributions.sum(axis=1), forest.predict(X), atol=1e-9)
+    assert_allclose(votes.mean(axis=1), forest.predict(X))

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -177,15 +176,6 @@ def test_trees_on_shared_bins_are_the_trees_on_their_own(voting, bootstrap, weig
     assert shared.committee_.n_nodes == own.committee_.n_nodes
 
 
-def test_any_classifier_can_be_the_voter():
-    X, y = noisy(200, 3)
-    pipeline = make_pipeline(StandardScaler(), KNeighborsClassifier())
-    for estimator in (LogisticRegression(), LinearSVC(), pipeline, SubaggingClassifier()):
-        model = SubaggingClassifier(estimator, 3, random_state=0).fit(X, y)
-        assert model.score(X, y) > 0.4 and len(model.committee_.voters) == 3
-        assert not hasattr(estimator, "classes_")
-
-
 def test_voters_are_told_which_columns_are_categories():
     rng = np.random.default_rng(0)
     town = rng.choice(list("abcdefgh"), 300)
@@ -254,16 +244,6 @@ class RememberingTree(TreeVoter):
         super().fit(X, y, sample_weight)
         self.rows_ = set(X[:, 0].astype(int).tolist())
         return self
-
-
-def test_out_of_bag_is_near_what_new_rows_say():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 6))
-    y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=3000) > 0).astype(int)
-    model = SubaggingClassifier(TreeVoter(max_depth=5), 60, oob_score=True, random_state=0).fit(X[:1500], y[:1500])
-    assert model.oob_score_ == pytest.approx(model.score(X[1500:], y[1500:]), abs=0.04)
-    assert model.score(X[:1500], y[:1500]) > model.oob_score_ + 0.03
-    assert (model.oob_margins_ > 0).mean() == pytest.approx(model.oob_score_, abs=0.02)
 
 
 def test_rows_that_every_voter_saw_are_counted():

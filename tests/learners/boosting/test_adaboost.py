@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -217,19 +216,6 @@ def test_a_voter_is_worth_nothing_under_the_weights_it_leaves(table):
             assert_allclose(w @ (H[:, t] != signs(model, y)) / w.sum(), 0.5, rtol=1e-9)
 
 
-@given(tables(weighted=True))
-def test_z_of_an_abstaining_stump(table):
-    """1 - (sqrt P - sqrt N)^2, up to the smoothing of alpha."""
-    X, y, w = table
-    model = fit(table, n_estimators=1, vote="abstaining")
-    agreement = signs(model, y) * model.committee_.votes(X)[:, 0]
-    P, N = row_weights(table) @ (agreement > 0), row_weights(table) @ (agreement < 0)
-    least, eps, Z = 1 - (np.sqrt(P) - np.sqrt(N)) ** 2, 0.5 / max(w.sum(), len(y)), model.normalisers_[0]
-    assert least - 1e-9 <= Z <= 1 - P - N + 2 * np.sqrt((P + eps) * (N + eps)) + 1e-9
-    steps = until_tie(oracle.abstaining(X, y, w, 1.0, 1))
-    assert_allclose(Z, steps[0].normaliser, rtol=1e-9)
-
-
 @given(st.integers(1, 6), seeds)
 def test_confident_votes_have_no_larger_z_than_labels_on_the_same_leaves(n_leaves, seed):
     W = np.random.default_rng(seed).exponential(size=(n_leaves, 2)) ** 3 + 0.01
@@ -302,11 +288,6 @@ def test_nothing_to_learn_is_said_and_leaves_one_voter(params):
         assert majority.predict(X).all() and majority.committee_.n_voters == 1
 
 
-def test_large_steps_of_confident_votes_are_taken():
-    X, y = noisy()
-    assert AdaBoostClassifier(10, vote="confidence", learning_rate=2.0).fit(X, y).committee_.n_voters == 10
-
-
 @pytest.mark.parametrize(
     "params",
     [
@@ -326,46 +307,6 @@ def test_extreme_weights_and_the_largest_steps_leave_numbers(params):
         steep = AdaBoostClassifier(20, learning_rate=10.0, **params).fit(X, y, np.full(100, 1e140))
     for model in (heavy, steep):
         assert np.isfinite(model.predict_proba(X)).all() and np.isfinite(model.normalisers_).all()
-
-
-def test_limits_of_the_trees_hold():
-    def voters(**params):
-        return AdaBoostClassifier(5, **params).fit(*noisy()).committee_.voters
-
-    for depth, leaves, most in ((2, None, 4), (None, 3, 3), (4, 5, 5)):
-        assert ((voters(max_depth=depth, max_leaf_nodes=leaves).n_nodes + 1) // 2).max() == most
-    assert voters(max_depth=3, min_samples_leaf=50).count.min() >= 50
-    assert voters(max_depth=3, min_weight_leaf=0.1).weight.min() >= 0.1 * (1 - 1e-9)
-
-
-def test_random_state_draws_features():
-    X, y = noisy()
-
-    def features(**params):
-        return AdaBoostClassifier(20, max_features=1, **params).fit(X, y).committee_.voters.feature.tolist()
-
-    assert features(random_state=0) == features(random_state=np.random.RandomState(0)) != features(random_state=1)
-    assert set(features(random_state=0)) == {-1, 0, 1, 2, 3, 4}
-
-
-def test_voters_inside_a_pipeline_are_seeded():
-    X, y = noisy()
-    voter = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2, max_features=1))
-    first, second = (AdaBoostClassifier(6, voter=voter, random_state=0).fit(X, y) for _ in range(2))
-    assert_array_equal(first.predict_proba(X), second.predict_proba(X))
-    seeds_used = [member[-1].random_state for member in first.committee_.voters.estimators]
-    assert len(set(seeds_used)) == len(seeds_used)
-
-
-def test_a_voter_is_told_which_columns_are_categories():
-    rng = np.random.default_rng(0)
-    colour, size = rng.choice(list("abcdefgh"), 300), rng.integers(-20, 20, 300) / 10
-    frame = pd.DataFrame({"colour": pd.Series(colour).where(rng.random(300) > 0.1), "size": size})
-    y = (np.isin(colour, ["a", "d", "g"]) + 0.5 * size > 0.3).astype(int)
-    native = AdaBoostClassifier(10, max_depth=2).fit(frame, y)
-    given_voter = AdaBoostClassifier(10, voter=TreeVoter(max_depth=2)).fit(frame, y)
-    assert_allclose(given_voter.decision_function(frame), native.decision_function(frame), rtol=1e-9)
-    assert given_voter.voter.categorical_features == "from_dtype"  # the user's own is left alone
 
 
 def test_a_pipeline_gets_the_weights_in_its_last_step():

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_matrix, csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor, ExtraTreesClassifier
 from sklearn.ensemble import RandomForestClassifier as TheirForest
 from sklearn.ensemble import RandomForestRegressor as TheirForestRegressor
@@ -22,33 +22,6 @@ from committee import ConformalClassifier, ConformalRegressor
 from committee.report.prediction_sets import sets_grid
 from tests.small_portfolio import use_small_members
 from tests.subjects import everything, noisy_scores, numbers
-
-
-class ToldClassifier(ClassifierMixin, BaseEstimator):
-    """The columns of a row are its probabilities."""
-
-    def fit(self, X, y):
-        self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
-        return self
-
-    def predict_proba(self, X):
-        return np.asarray(X, dtype=np.float64)
-
-    def predict(self, X):
-        return self.classes_[np.argmax(X, axis=1)]
-
-
-class ToldRegressor(RegressorMixin, BaseEstimator):
-    """The columns of a row, but for the last, are its predictions."""
-
-    def fit(self, X, y):
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def predict(self, X):
-        told = np.asarray(X, dtype=np.float64)[:, :-1]
-        return told[:, 0] if told.shape[1] == 1 else told
-
 
 FOREST = c.RandomForestClassifier(20, max_samples=0.6, random_state=0)
 SCORED_FOREST = c.RandomForestClassifier(20, max_samples=0.6, oob_score=True, random_state=0)
@@ -380,21 +353,3 @@ def test_splits_with_rows_in_no_test_set():
     model = ConformalRegressor(Ridge(), cv=list(KFold(6).split(X))[:3]).fit(X, y)
     assert_array_equal(np.isfinite(model.scores_), np.arange(60) < 30)
     assert model.known_.count.tolist() == [30.0]
-
-
-def test_a_committee_keeps_its_out_of_fold_predictions(monkeypatch):
-    use_small_members(monkeypatch)
-    X, y = numbers(3, 100)
-    X[50], y[50] = X[0], y[0]  # equal rows are one, and share an answer
-    weights = np.where(np.arange(100) == 3, 0.0, 1.0)
-    model = c.CommitteeClassifier("fast", cv=3, keep_oof=True, random_state=0).fit(X, y, weights)
-    kept = model.oof_decision_function_
-    assert kept.shape == (100, 3) and np.isnan(kept[3]).all() and np.isfinite(kept[0]).all()
-    assert_array_equal(kept[50], kept[0])
-    known = np.isfinite(kept[:, 0])
-    assert known.mean() > 0.5
-    assert_allclose((kept.argmax(axis=1) == y)[known].mean(), model.oof_score_, atol=0.03)
-    assert not hasattr(model.set_params(keep_oof=False).fit(X, y), "oof_decision_function_")
-    of_numbers = c.CommitteeRegressor("fast", cv=3, keep_oof=True, random_state=0).fit(X, X[:, 0])
-    error = np.nanmean((of_numbers.oof_prediction_ - X[:, 0]) ** 2)
-    assert_allclose(error, of_numbers.oof_loss_, rtol=0.05)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import RandomForestClassifier as TheirForest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -31,7 +32,6 @@ from committee.learners.conformal.calibration_scores import (
 from committee.learners.conformal.out_of_sample import folds_of_rows
 from committee.learners.trained_ensembles.out_of_bag import out_of_bag_mask
 from committee.vote.committee import Committee
-from tests.learners.conformal.test_conformal_learners import ToldClassifier, ToldRegressor
 from tests.oracles import conformal as naive
 from tests.subjects import noisy_scores, numbers
 
@@ -40,6 +40,32 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*rows are scored")  # a rare cl
 ALPHA, N_TRAIN, N_NEW = 0.2, 80, 60
 DIFFICULTY = RandomForestRegressor(10, max_samples=0.6, min_samples_leaf=5)
 QUANTILES = GradientBoostingRegressor(5, loss="quantile", quantile=[0.1, 0.9], max_leaf_nodes=4, learning_rate=0.5)
+
+
+class ToldClassifier(ClassifierMixin, BaseEstimator):
+    """The columns of a row are its probabilities."""
+
+    def fit(self, X, y):
+        self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
+        return self
+
+    def predict_proba(self, X):
+        return np.asarray(X, dtype=np.float64)
+
+    def predict(self, X):
+        return self.classes_[np.argmax(X, axis=1)]
+
+
+class ToldRegressor(RegressorMixin, BaseEstimator):
+    """The columns of a row, but for the last, are its predictions."""
+
+    def fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        told = np.asarray(X, dtype=np.float64)[:, :-1]
+        return told[:, 0] if told.shape[1] == 1 else told
 
 
 def classes(rng, n):

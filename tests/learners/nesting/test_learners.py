@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from committee import BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.voters.vote_graph import PathMajority
-from tests.learners.nesting.nested_learners import fitted, weights_at_nodes
 from tests.oracles import nesting as oracle
+from tests.probabilistic_voters import fitted, weights_at_nodes
 
 METHODS = ["expected", "likely_path", "sampled", "majority"]
 LEARNERS = {
@@ -45,18 +45,6 @@ def same(one, other, X, Y=None, tolerance=0.0):
     assert_array_equal(one.graph_.next, other.graph_.next)
     assert_allclose(one.decision_function(X), other.decision_function(X if Y is None else Y), atol=tolerance, rtol=0)
     assert_allclose(one.bounds_, other.bounds_, atol=tolerance, rtol=0)
-
-
-@pytest.mark.one_in(4)
-@every_learner
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("method", METHODS)
-def test_same_bits_for_any_number_of_threads(model, n_classes, method):
-    X, y = table(300, n_classes, missing=True)
-    one, four = (fitted(model, X, y, n_jobs=jobs, method=method, n_paths=50) for jobs in (1, 4))
-    same(one, four, X)
-    assert_array_equal(one.predict_proba(X), four.predict_proba(X))
-    assert_array_equal(one.cost(X), four.cost(X))
 
 
 @every_learner
@@ -235,15 +223,6 @@ def test_too_many_ways_are_sampled_and_say_how_well():
     assert_allclose(P * 400, np.round(P * 400))
     many, _ = model.set_params(n_paths=6000).fit(X, y).vote_probability(X)
     assert (np.abs(P - many) <= 5.0 * (np.sqrt(many * (1 - many) / 400) + 0.015)).all()
-
-
-@every_learner
-def test_the_likely_path_asks_the_fewest_where_voters_are_few(model):
-    X, y = load_breast_cancer(return_X_y=True)
-    expected, likely = fitted(model, X, y), fitted(model, X, y, method="likely_path")
-    assert likely.cost(X).mean() <= expected.cost(X).mean() * 1.1
-    assert set(likely.cost(X)) <= set(range(1, len(expected.graph_) + 1))
-    assert likely.score(X, y) > 0.9
 
 
 @every_learner

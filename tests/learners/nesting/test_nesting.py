@@ -15,10 +15,18 @@ from committee.data.rows import scaled_weights
 from committee.learners.nesting import nested_trees
 from committee.learners.nesting.nested_trees import Collector, GreedyNest
 from committee.report import BoundDisplay
-from tests.learners.nesting.nested_learners import table, weights_at_nodes
 from tests.limits import examples
 from tests.oracles import nesting as oracle
-from tests.probabilistic_voters import Edge, NoisyStump, graph_of, grown, growth_of, weights_and_signs
+from tests.probabilistic_voters import (
+    Edge,
+    NoisyStump,
+    graph_of,
+    grown,
+    growth_of,
+    table,
+    weights_and_signs,
+    weights_at_nodes,
+)
 
 SHAPES = [[1], [2], [3], [5], [2, 2], [3, 2], [2, 3], [2, 2, 2], [1, 3], [3, 1]]
 
@@ -334,13 +342,6 @@ def test_voters_that_grow_slower_put_collecting_off(monkeypatch):
     # what the nested rate costs is the mean of the seconds so far, the simple one's the seconds of now
     assert dolls[0] <= dolls[1] <= dolls[2]
     assert dolls[0] < dolls[2]
-
-
-def test_nothing_is_collected_where_one_voter_does_it_all():
-    X = np.linspace(-1, 1, 40)[:, None]
-    model = MatryoshkaClassifier("greedy", max_voters=8, softness=0.0).fit(X, X[:, 0] > 0)
-    assert len(model.graph_) == 1
-    assert model.dolls_ == []
 
 
 def test_it_ends_by_itself_where_no_leaf_is_left_to_improve():

@@ -13,11 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from committee import LogitBoostClassifier, ProbitBoostClassifier, ProbitModelTreeClassifier, SBPMTClassifier
 from committee.data.bins import Binned
 from committee.data.design import Design
-from committee.data.table_schema import TableSchema
-from committee.learners.base.early_stopping import EarlyStopping
-from committee.learners.base.estimator import Rows
-from committee.learners.trees.newton_boost import LineRun, NewtonBoost
-from committee.learners.trees.probit_boost import StumpRun
+from committee.learners.trees.newton_boost import NewtonBoost
 from committee.vote.links.probability import Logistic, Probit
 from committee.voters.forest import Forest
 from committee.voters.model_forest import LinearScores
@@ -211,43 +207,6 @@ def test_importances(learner):
         assert_allclose(model.feature_importances_[0], fall / total, rtol=1e-9)
 
 
-def test_stages_of_stumps():
-    X, y = noisy()
-    model = ProbitBoostClassifier(10, learner="stump").fit(X, y)
-    risks = [risk(model, F, y)[0] for F in model.staged_decision_function(X)]
-    assert_allclose(risks, model.risk_path_[0, 1:], rtol=1e-9)
-
-
-def test_linear_scores_are_voters():
-    X, y = noisy(3)
-    voters = ProbitBoostClassifier(10).fit(X, y).committee_.voters
-    assert voters.kind == "score" and len(voters) == 1 and voters.n_nodes.tolist() == [1]
-    assert_array_equal(voters.spread, [40.0])
-    twice = LinearScores.concatenate([voters, voters])
-    assert isinstance(twice[[1]], LinearScores) and twice[[1]].cap == voters.cap
-    assert_array_equal(twice[[1]].tally(X), voters.tally(X))
-    assert_allclose(twice.tally(X, np.array([1.0, -3.0])), -2.0 * voters.tally(X), rtol=1e-12)
-    assert voters.votes(X).shape == (300, 1, 3)
-
-
-def test_the_steps_can_be_walked_again():
-    X, y = noisy(3)
-    rows = Rows(X, y.astype(np.uint16), np.random.default_rng(0).exponential(size=300), uniform=False)
-    schema = TableSchema.learn(X)
-    for link in ("probit", "logit"):
-        boost = NewtonBoost(3, link, 40, by_likelihood=False, tol=0.0, max_bins=255, threads=1)
-        for kind in (LineRun, StumpRun):
-            run = kind(boost, rows, schema)
-            loss = run.held_out_risk(rows)
-            stopping = EarlyStopping(loss, patience=1000)
-            while run.has_next() and run.n_rounds < 40:
-                run.advance()
-                stopping.follow(run.n_rounds)
-            boosted = run.boosted(run.n_rounds)
-            assert_allclose(loss.F, boosted.voters.tally(X), atol=1e-9)
-            assert_allclose(stopping.losses, boosted.risk[:, 1:].sum(axis=0), rtol=1e-12)
-
-
 @pytest.mark.parametrize(("risk", "halvings"), [(1.0, 0), (0.0, 30)])
 def test_the_share_of_a_step_is_that_of_the_scores_returned(risk, halvings):
     boost = NewtonBoost(2, "logit", 1, by_likelihood=False, tol=0.0, max_bins=255, threads=1)
@@ -333,29 +292,6 @@ def test_a_step_of_stumps_by_hand(n_classes):
         assert model.feature_path_[k, 0] == j and ((r - d)[:, k] ** 2).sum() < (r[:, k] ** 2).sum()
     eta = (r * d).sum() / linear_boost.information("probit", F, d).sum()
     assert_allclose(model.decision_function(X).reshape(40, K), eta * d, rtol=1e-6)
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_weights_of_joint_steps_are_repeated_rows(learner):
-    X, y = noisy_classes(3, 200)
-    k = np.random.default_rng(0).integers(0, 3, 200)
-    model = ProbitBoostClassifier(10, learner=learner, steps="gradient")
-    weighed = model.fit(X, y, k).decision_function(X)
-    assert_allclose(model.fit(np.repeat(X, k, axis=0), np.repeat(y, k)).decision_function(X), weighed, atol=1e-6)
-
-
-def test_categories_and_missing_values():
-    rng = np.random.default_rng(0)
-    town = rng.choice(["Oslo", "Bergen", "Hamar"], 200)
-    x = rng.normal(size=200)
-    y = np.where(town == "Oslo", "a", np.where(x > 0, "b", "c"))
-    frame = pl.DataFrame({"x": x, "town": town}).with_columns(pl.when(pl.col("x") < 1.5).then("x"))
-    for model in (
-        ProbitBoostClassifier(30, steps="gradient"),
-        ProbitBoostClassifier(30, learner="stump", steps="gradient"),
-        ProbitModelTreeClassifier(20, leaf_steps="gradient"),
-    ):
-        assert model.fit(frame, y).score(frame, y) > 0.95
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -108,19 +108,6 @@ def test_more_categories_than_fit_a_word():
     assert tree.set_params(categorical_features=[0]).fit(numbers, y).score(numbers, y) == 1.0
 
 
-@pytest.mark.parametrize("like", ["low", "high"])
-def test_the_side_of_missing_values_is_learnt(like):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=400)
-    y = (x > 0).astype(int)
-    gone = rng.random(400) < 0.3
-    y[gone] = like == "high"
-    x[gone] = np.nan
-    tree = TreeVoter(max_depth=1).fit(x[:, None], y)
-    assert tree.score(x[:, None], y) == 1.0
-    assert tree.predict([[np.nan]]) == [int(like == "high")]
-
-
 def test_being_missing_can_be_all_there_is_to_know():
     gone = np.random.default_rng(0).random(100) < 0.4
     X = np.where(gone, np.nan, 3.5)[:, None]
@@ -129,17 +116,6 @@ def test_being_missing_can_be_all_there_is_to_know():
     assert tree.predict([[-1e9], [1e9], [np.nan]]).tolist() == [False, False, True]
     frame = pl.DataFrame({"c": [None if g else "x" for g in gone]})
     assert TreeVoter().fit(frame, gone).score(frame, gone) == 1.0
-
-
-def test_missing_categories_join_a_side():
-    rng = np.random.default_rng(0)
-    letters = rng.choice(list("abcd"), 400)
-    y = np.isin(letters, ["a", "c"])
-    values = [None if letter == "c" else letter for letter in letters.tolist()]
-    frame = pl.DataFrame({"letter": values})
-    tree = TreeVoter(max_depth=1).fit(frame, y)
-    assert tree.score(frame, y) == 1.0
-    assert tree.predict(pl.DataFrame({"letter": ["never seen"]})).tolist() == [True]
 
 
 def test_below_zero_a_split_that_gains_nothing_is_the_first_step_of_xor():
