@@ -12,12 +12,14 @@ import polars as pl
 import pytest
 import safetensors.numpy
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator
 
 from committee.files.store import ModelFileError, digest, load, sort_metadata
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.boosting.adaboost import AdaBoostClassifier
 from committee.learners.trees.tree import AbstainingStump, TreeVoter
+from tests.subjects import assert_same_bits
 
 
 def refused(path: Path, content: bytes | None, message: str) -> None:
@@ -224,3 +226,28 @@ def small_file() -> tuple[bytes, np.ndarray]:
     with TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
         return (Path(folder) / "model").read_bytes(), model.predict_proba(X)
+
+
+def assert_loaded_is_saved(model: Any, X: Any, y: Any, folder: Path) -> None:
+    """A model out of its file has the parameters, attributes and answers of the saved one, and writes the same file."""
+    model.save(folder / "model")
+    loaded = load(folder / "model")
+    assert type(loaded) is type(model)
+    assert repr(loaded.get_params(deep=True)) == repr(model.get_params(deep=True))
+    assert loaded.n_features_in_ == model.n_features_in_ and loaded.table_ == model.table_
+    assert loaded.stored_values().keys() == model.stored_values().keys()
+    for name, value in model.stored_values().items():
+        stored = getattr(loaded, name)
+        assert type(stored) is type(value)
+        assert_array_equal(stored, value)
+    for name in ("coef_", "intercept_", "design_names_", "feature_importances_", "feature_names_in_"):
+        assert hasattr(loaded, name) == hasattr(model, name)
+        assert_array_equal(getattr(loaded, name, 0), getattr(model, name, 0))
+    assert_same_bits(loaded, model, X)
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert loaded.committee_.margins(X, y).tobytes() == model.committee_.margins(X, y).tobytes()
+    assert loaded.committee_.link == model.committee_.link
+    for stage, other in zip(loaded.staged_decision_function(X), model.staged_decision_function(X), strict=True):
+        assert_array_equal(stage, other)
+    loaded.save(folder / "again")
+    assert (folder / "again").read_bytes() == (folder / "model").read_bytes()

@@ -427,11 +427,6 @@ def test_nesting_rate_is_the_printed_one(T: int, C: float) -> None:
     assert nesting_rate(T, C) == pytest.approx(float(printed), rel=1e-8, abs=1e-13)
 
 
-@given(rhos)
-def test_nesting_a_single_voter_changes_nothing(rho: float) -> None:
-    assert nesting_rate(1, rho) == pytest.approx(float(slope_in_nodes(1, rho)), abs=1e-12)
-
-
 @pytest.mark.parametrize(("T", "expected"), [(16, 0.8544262), (1024, 0.2471858), (65536, 0.0065931)])
 def test_two_matryoshka_has_its_reference_values(T: int, expected: float) -> None:
     rho = 31 / 32

@@ -151,18 +151,13 @@ def test_rows_are_walked_as_the_naive_walk_does(table, seed):
     assert_array_equal(_core.walk_codes(case.codes, case.n_bins, tree, used), tree.leaf_of_row[used])
 
 
-def test_rows_outside_the_table_are_not_walked():
+def test_rows_outside_the_table_and_trees_of_more_columns_are_not_walked():
     case = random_case(np.random.default_rng(0), "gini", 20, 2)
     tree = case.grow_with(case.deep_grower(oracle.Limits()))
     assert len(_core.walk_codes(case.codes, case.n_bins, tree, np.zeros(0, np.int32))) == 0
     for row in (-1, 20):
         with pytest.raises(ValueError, match="outside the table"):
             _core.walk_codes(case.codes, case.n_bins, tree, np.array([row], np.int32))
-
-
-def test_a_tree_of_more_columns_is_not_walked():
-    case = random_case(np.random.default_rng(0), "gini", 200, 3, missing=0.0)
-    tree = case.grow_with(case.deep_grower(oracle.Limits()))
     assert tree.feature.max() > 0
     with pytest.raises(ValueError, match="columns"):
         _core.walk_codes(np.ascontiguousarray(case.codes[:, :1]), case.n_bins[:1], tree, np.zeros(1, np.int32))

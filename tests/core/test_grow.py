@@ -134,17 +134,13 @@ def test_many_categories_use_several_words():
         ([0, 0, 0, 1], [0, 0, 0, 1], 0),  # none missing: the child that weighs more
         ([0, 1, 1, 1], [0, 1, 1, 1], 1),
         ([0, 0, 1, 1], [0, 0, 1, 1], 1),  # equal children: right
+        ([0, 1, 2, 2], [0, 1, 0, 1], 1),  # missing values that tell nothing: right
     ],
 )
 def test_missing_values_learn_their_side(codes, labels, like, categorical):
     tree = one_column(codes, labels, 2, categorical).grow(oracle.Limits(max_depth=1))
     left = oracle.goes_left(tree, 0, 2, categorical)
     assert left[2] == left[like] != left[1 - like]
-
-
-def test_missing_values_that_tell_nothing_go_right():
-    tree = one_column([0, 1, 2, 2], [0, 1, 0, 1], 2).grow(oracle.Limits(max_depth=1))
-    assert tree.missing_left[0] == 0
 
 
 def test_missing_against_present():

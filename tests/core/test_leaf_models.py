@@ -155,14 +155,6 @@ def test_threads_and_blocks_change_no_bit(n_outputs):
         assert_array_equal(trees.scores(X[some].copy(), D[some].copy(), 1), trees.scores(X, D, 1)[some])
 
 
-def test_many_trees_at_once():
-    """A tree of no split is its model alone."""
-    models = random_models(3, n_trees=1, n_splits=0, n_outputs=2, q=6)
-    X, D = random_rows(0, models, 20)
-    expected = D @ models.coefficient[0].T + models.intercept[0]
-    assert_allclose(models.native.scores(X, D, 1)[:, 0], expected, rtol=1e-12, atol=1e-13)
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 from sklearn.linear_model import LogisticRegression
 
 from committee import _core
@@ -91,12 +91,6 @@ def test_risk_never_rises_and_is_that_of_the_scores(link, problem, by_likelihood
     assert result.path.min() >= -2 and result.path.max() < problem.D.shape[1]
 
 
-@pytest.mark.parametrize("link", LINKS)
-def test_risk_begins_at_scores_of_zero(link):
-    result = random_problem(0, n_outputs=3).boost(Settings(link))
-    assert_allclose(result.risk[:, :, 0], np.log(2.0), rtol=1e-14)
-
-
 @given(seeds)
 def test_tolerance_ends_the_boosting(seed):
     problem = random_problem(seed, n_leaves=1)
@@ -158,13 +152,6 @@ def test_one_column_is_the_logistic_regression(seed):
     assert_allclose(result.scores[:, 0], peer.decision_function(x), atol=1e-5)
 
 
-def test_risk_is_the_log_likelihood():
-    X, y = random_table(200, 2)
-    result = one_leaf(X, y).boost(Settings("probit", 30))
-    p = ndtr(result.scores[:, 0])
-    assert result.risk[0, 0, -1] == pytest.approx(-np.log(np.where(y == 1, p, 1 - p)).mean(), rel=1e-12)
-
-
 @pytest.mark.parametrize("link", LINKS)
 @given(seed=seeds)
 def test_units_of_the_columns_change_no_score(link, seed):
@@ -214,15 +201,6 @@ def test_scale_of_the_weights_changes_nothing(seed):
         assert_allclose(other.risk, plain.risk, rtol=1e-9, atol=1e-14)
 
 
-@given(seeds)
-def test_other_sign_turns_the_score_round(seed):
-    problem = random_problem(seed, noise=2.0)
-    assume(min(fit.clear for fit in problem.oracle(Settings())) == 20)
-    plain, turned = problem.boost(), replace(problem, labels=1 - problem.labels).boost()
-    assert_array_equal(turned.path, plain.path)
-    assert_allclose(turned.scores, -plain.scores, rtol=1e-8, atol=1e-10)
-
-
 @pytest.mark.parametrize("by_likelihood", [False, True])
 @given(problem=problems())
 def test_many_leaves_are_the_leaves_one_by_one(by_likelihood, problem):
@@ -233,17 +211,6 @@ def test_many_leaves_are_the_leaves_one_by_one(by_likelihood, problem):
         assert_array_equal(alone.scores, together.scores[a:b])
         for name in ("intercept", "coefficient", "path", "risk"):
             assert_array_equal(getattr(alone, name)[0], getattr(together, name)[leaf], name)
-
-
-@given(seeds)
-def test_each_output_is_its_class_against_the_rest(seed):
-    problem = random_problem(seed, n_outputs=4)
-    together = problem.boost()
-    for k in range(4):
-        alone = replace(problem, labels=(problem.labels == k).astype(np.uint16), n_outputs=1).boost()
-        assert_array_equal(alone.scores[:, 0], together.scores[:, k])
-        assert_array_equal(alone.coefficient[:, 0], together.coefficient[:, k])
-        assert_array_equal(alone.path[:, 0], together.path[:, k])
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -334,19 +301,6 @@ def test_columns_that_are_nearly_equal_are_told_apart(link, rows, seed):
     assert_array_equal(result.path[0], fit.path)
     assert_allclose(result.scores, fit.scores, rtol=1e-6, atol=1e-8)
     assert_array_equal(problem.boost(settings, record=False).scores, result.scores)
-
-
-def test_the_two_choices_differ():
-    """Not at the first step, where all rows have the same Newton weight, but later."""
-    differ = 0
-    for seed in range(30):
-        problem = random_problem(seed, q=6, n_leaves=1)
-        by_error, by_likelihood = (
-            problem.boost(Settings(n_steps=10, by_likelihood=b)).path[0, 0] for b in (False, True)
-        )
-        assert by_error[0] == by_likelihood[0]
-        differ += not np.array_equal(by_error, by_likelihood)
-    assert differ > 0
 
 
 def test_first_of_equal_columns_is_taken():

@@ -84,16 +84,6 @@ def test_logit(x):
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_terms_are_monotone_and_of_one_sign(link):
-    x = np.linspace(-60.0, 60.0, 5001)
-    gradient, curvature, loss = _core.newton_terms(link, x)
-    assert (np.diff(gradient) <= 1e-13 * gradient[:-1]).all()
-    assert (np.diff(loss) <= 1e-13).all()
-    assert (gradient >= 0).all() and (curvature >= 0).all() and (loss >= 0).all()
-    assert curvature.max() <= 1.0
-
-
-@pytest.mark.parametrize("link", LINKS)
 def test_far_out_is_no_nan(link):
     size = np.array([40.0, 1e3, 1e5, 1e8, 1e16, 1e100, 1e154, 1e155, 1e300, np.finfo(np.float64).max])
     gradient, curvature, loss = _core.newton_terms(link, size)

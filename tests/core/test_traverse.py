@@ -51,15 +51,6 @@ def test_every_row_reaches_the_leaf_of_the_naive_walk(case):
 
 
 @settings(max_examples=40)
-@given(cases())
-def test_a_row_is_sent_where_it_goes_alone(case):
-    forest, X, _ = case
-    trees = forest.trees
-    alone = [trees.apply(X[i : i + 1], 1) for i in range(len(X))]
-    assert_array_equal(trees.apply(X, 1), np.concatenate(alone))
-
-
-@settings(max_examples=40)
 @given(cases(), st.sampled_from([1, 2, 3]))
 def test_outputs_are_the_bits_of_a_sum_in_the_order_of_the_trees(case, n_outputs):
     forest, X, rng = case

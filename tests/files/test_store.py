@@ -25,7 +25,18 @@ from committee.files import store
 from committee.files.store import Storable, digest, load, sort_metadata
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.boosting.adaboost import AdaBoostClassifier
-from tests.model_files import BINARY, LEARNERS, boosted, craft, load_damaged, matrix, refused, small_file, table
+from tests.model_files import (
+    BINARY,
+    LEARNERS,
+    assert_loaded_is_saved,
+    boosted,
+    craft,
+    load_damaged,
+    matrix,
+    refused,
+    small_file,
+    table,
+)
 
 
 def cases() -> list[Any]:
@@ -37,26 +48,7 @@ def cases() -> list[Any]:
 @pytest.mark.parametrize(("make", "data"), cases())
 def test_the_loaded_model_is_the_saved_one(make, data, tmp_path):
     X, y = data()
-    model = make().fit(X, y)
-    model.save(tmp_path / "model")
-    loaded = committee.load(tmp_path / "model")
-    assert type(loaded) is type(model)
-    assert repr(loaded.get_params(deep=True)) == repr(model.get_params(deep=True))
-    assert loaded.n_features_in_ == model.n_features_in_
-    assert loaded.table_ == model.table_
-    assert loaded.classes_.tolist() == model.classes_.tolist()
-    assert loaded.classes_.dtype == model.classes_.dtype
-    assert getattr(loaded, "feature_names_in_", np.array([])).tolist() == (list(X.columns) if data is table else [])
-    assert loaded.stored_values().keys() == model.stored_values().keys()
-    for name, value in model.stored_values().items():
-        assert_array_equal(getattr(loaded, name), value)
-    for ask in ("predict", "predict_proba", "decision_function"):
-        if hasattr(model, ask):
-            assert getattr(loaded, ask)(X).tobytes() == getattr(model, ask)(X).tobytes()
-    assert loaded.committee_.margins(X, y).tobytes() == model.committee_.margins(X, y).tobytes()
-    assert loaded.committee_.link == model.committee_.link
-    loaded.save(tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+    assert_loaded_is_saved(make().fit(X, y), X, y, tmp_path)
 
 
 @pytest.mark.parametrize(

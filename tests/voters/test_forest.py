@@ -359,22 +359,6 @@ def test_spread_is_a_bound_on_every_vote(case):
     assert (np.ptp(votes, axis=2) <= spread).all()
 
 
-@given(ballots(least=2))
-def test_in_a_committee(case):
-    votes, weights = case
-    n, _, K = votes.shape
-    X, intercept = rows(n), np.linspace(-1.0, 1.0, K)
-    committee = Committee(rounds_that_vote(votes), weights, np.arange(K), Softmax(), None, intercept)
-    expected = np.einsum("ntk,t->nk", votes, weights) + intercept
-    F = committee.decision_function(X)
-    scale = max(1.0, float(np.abs(votes).max()))
-    assert_allclose(F, expected[:, 1] - expected[:, 0] if K == 2 else expected, rtol=1e-9, atol=1e-12 * scale)
-    assert_array_equal(list(committee.staged_decision_function(X))[-1], F)
-    assert (np.abs(committee.margins(X, committee.predict(X))) <= 1.0).all()
-    with pytest.raises(ValueError, match="X has 2 columns; the voters need 1"):
-        committee.predict(np.zeros((1, 2)))
-
-
 def test_importances_count_rounds():
     """Tree 2 t + k splits on column k + t; rounds weigh 1 and 3."""
     feature = np.array([0, -1, -1, 1, -1, -1, 1, -1, -1, 2, -1, -1], dtype=np.int32)

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
 from committee.data.design import Design
-from committee.vote.committee import Committee
-from committee.vote.links.probability import Share
 from committee.voters.forest import Forest
 from committee.voters.model_forest import BoostedCommittees, ModelForest
 from committee.voters.protocol import Voters
@@ -225,63 +223,15 @@ def test_repeated_voters_share_their_models():
     assert_array_equal(*np.split(twice.votes(rows(0)), 2, axis=1))
 
 
-@settings(max_examples=12)
-@given(seeds)
-def test_node_counts(seed):
-    for voters in every_collection(seed):
+def test_copies_threads_and_no_rows():
+    X = rows(0, 3000)
+    for voters in every_collection(0):
+        votes, tally = voters.votes(X), voters.tally(X)
+        for twin, n_threads in ((pickle.loads(pickle.dumps(voters)), 1), (voters, 2), (voters, 5)):
+            assert_array_equal(twin.votes(X, n_threads), votes)
+            assert_array_equal(twin.tally(X, None, n_threads), tally)
+        assert voters.votes(X[:0]).shape[:2] == (0, len(voters))
+        assert voters.tally(X[:0]).shape == (0, voters.n_classes)
         members = voters.members if isinstance(voters, BoostedCommittees) else voters
         assert voters.n_nodes.sum() == len(members.forest.feature)
         assert voters.nbytes > members.coefficient.nbytes
-
-
-def test_copies_without_the_native_handle():
-    X = rows(0)
-    for voters in every_collection(0):
-        votes = voters.votes(X)
-        twin = pickle.loads(pickle.dumps(voters))
-        assert_array_equal(twin.votes(X), votes)
-        assert_array_equal(twin.tally(X), voters.tally(X))
-
-
-@pytest.mark.parametrize("n_threads", [2, 5])
-def test_threads_change_no_bit(n_threads):
-    X = rows(0, 3000)
-    for voters in every_collection(0):
-        assert_array_equal(voters.votes(X, n_threads), voters.votes(X))
-        assert_array_equal(voters.tally(X, None, n_threads), voters.tally(X))
-
-
-def test_no_rows():
-    for voters in every_collection(0):
-        assert voters.votes(rows(0)[:0]).shape[:2] == (0, len(voters))
-        assert voters.tally(rows(0)[:0]).shape == (0, voters.n_classes)
-
-
-@settings(max_examples=12)
-@given(seeds)
-def test_a_committee_of_them(seed):
-    rng, X = np.random.default_rng(seed), rows(seed)
-    for voters in every_collection(seed):
-        classes = np.array(["ant", "bee", "cow", "dog"])[: voters.n_classes]
-        y = classes[rng.integers(0, len(classes), len(X))]
-        for weights in (np.ones(len(voters)), rng.exponential(size=len(voters))):
-            committee = Committee(voters, weights, classes, Share())
-            p, label = committee.predict_proba(X), committee.predict(X)
-            assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
-            assert_array_equal(label, classes[p.argmax(axis=1)])
-            margin = committee.margins(X, y)
-            assert np.abs(margin).max() <= 1.0
-            assert (label == y)[margin > 0].all() and not (label == y)[margin < 0].any()
-            F = committee.decision_function(X)
-            stages = list(committee.staged_decision_function(X))
-            assert len(stages) == len(voters)
-            assert_allclose(stages[-1], F, rtol=1e-12, atol=1e-12)
-            clear = np.abs(F) > 1e-9 if F.ndim == 1 else np.diff(np.sort(F, axis=1)[:, -2:])[:, 0] > 1e-9
-            assert_array_equal(list(committee.staged_predict(X))[-1][clear], label[clear])
-            assert_allclose(list(committee.staged_predict_proba(X))[-1], p, rtol=1e-9, atol=1e-12)
-            H = committee.votes(X)
-            if H.ndim == 2 and voters.n_classes == 2:
-                assert_allclose(H @ weights, F, rtol=1e-12, atol=1e-12)
-            kept = committee.select([2, 0])
-            assert_array_equal(kept.voters.votes(X), voters.votes(X)[:, [2, 0]])
-            assert committee.n_voters == len(voters) and committee.nbytes >= voters.nbytes

@@ -75,20 +75,6 @@ OURS_OF_CLASSES = [
     committee.GradientBoostingClassifier(n_estimators=20, random_state=0),
     committee.ArcGVClassifier(n_estimators=10),
 ]
-OURS_OF_NUMBERS = [
-    committee.RandomForestRegressor(20, random_state=0),
-    committee.TreeRegressor(max_depth=4),
-    committee.GradientBoostingRegressor(n_estimators=20, leaf="constant", random_state=0),
-    committee.GradientBoostingRegressor(n_estimators=20, loss="quantile", random_state=0),
-    committee.GradientBoostingRegressor(n_estimators=20, loss="poisson", leaf="constant", random_state=0),
-]
-
-
-@pytest.mark.parametrize("learner", [*OURS_OF_CLASSES, *OURS_OF_NUMBERS], ids=lambda each: type(each).__name__)
-def test_learners(learner: Any) -> None:
-    for X, y, X_new in tables_for(learner):
-        model = learner.fit(X, np.abs(y) if getattr(learner, "loss", "") == "poisson" else y)
-        assert_same(committee.as_sklearn(model), model, X_new)
 
 
 def tables_for(model: Any) -> list[tuple[Any, Any, Any]]:
