@@ -125,7 +125,7 @@ def _them(names: Sequence[str]) -> str:
 
 def store_formats(learner: Any, forms: Mapping[str, str], missing: Sequence[str]) -> None:
     if learner.table_ is not None and (forms or missing):
-        learner.table_ = learner.table_.with_forms(forms).with_missing(missing)
+        learner.table_ = learner.table_.with_forms(forms, missing)
 
 
 def copy_metadata(source: Any, model: Any) -> None:

@@ -246,8 +246,14 @@ class Predictions:
     def _predicted(self, X: Any, offset: F64 | None = None) -> pl.DataFrame:
         import polars as pl
 
-        columns = _prediction_columns(self.learner, self._numbers_or_classes(X, offset))
         given = {} if offset is None else {"offset": offset}
+        if offset is None:
+            predicted = self.learner.predict(X)
+        else:
+            from committee.report.evaluation import predictions_over
+
+            predicted = predictions_over(self.learner, X, offset)
+        columns = _prediction_columns(self.learner, predicted)
         if self.proba:
             columns |= self._per_class("probability", self.learner.predict_proba(X))
         if hasattr(self.learner, "predict_interval"):
@@ -257,13 +263,6 @@ class Predictions:
         elif hasattr(self.learner, "predict_set"):
             columns |= self._per_class("in set", self.learner.predict_set(X, self.alpha))
         return pl.DataFrame(columns)
-
-    def _numbers_or_classes(self, X: Any, offset: F64 | None) -> Any:
-        if offset is None:
-            return self.learner.predict(X)
-        from committee.report.evaluation import predictions_over
-
-        return predictions_over(self.learner, X, offset)
 
     def _per_class(self, what: str, values: Any) -> dict[str, Any]:
         return {f"{what}:{label}": values[:, k] for k, label in enumerate(self.learner.classes_)}

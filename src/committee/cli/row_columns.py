@@ -6,8 +6,7 @@ Exposures are units over which counts and amounts accumulate, such as years insu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,16 +72,11 @@ class RowColumns:
     def numeric(self) -> tuple[str, ...]:
         return () if self.weight is None else (self.weight,)
 
-    @contextmanager
-    def named_in_errors(self) -> Iterator[None]:
-        """Make errors on the readers' `keep` and `numeric` name the option that the column was given by."""
-        try:
-            yield
-        except ValueError as error:
-            text = str(error)
-            for option, name in self.named.items():
-                text = re.sub(rf"^(--)?(keep|numeric) names {re.escape(repr(name))}", f"{option} names {name!r}", text)
-            raise ValueError(text) from error
+    def named_options(self, error: str) -> str:
+        """Replace the parameters `keep` and `numeric` in a message by the option that the column was given by."""
+        for option, name in self.named.items():
+            error = re.sub(rf"^(--)?(keep|numeric) names {re.escape(repr(name))}", f"{option} names {name!r}", error)
+        return error
 
     def to_read(self, table: TrainingOptions) -> TrainingOptions:
         """Return the options by which files are read: the times are read even if the model does not learn from them."""

@@ -31,7 +31,7 @@ from committee.data.readers.cell_forms import PLAIN, WHOLE
 from committee.data.readers.cells import blanks_note, missing_marks_note
 from committee.data.readers.features import learned_features, select_features
 from committee.data.readers.tables import case_notes, split_target, unlabelled_note
-from committee.data.text import pluralize, suggest_names
+from committee.data.text import pluralize, reworded_errors, suggest_names
 
 SHOWN_ROWS = 10_000
 """Number of first rows from which the columns of a table are described."""
@@ -140,7 +140,7 @@ def sample_rows(
     of_marks = (missing_marks_note(name, counts) for name, counts in marks.items())
     notes = (*found.notes, *of_target, *of_marks, *blanks_note(blanks))
     given, y = split_target(frame, target)
-    with columns.named_in_errors():
+    with reworded_errors(columns.named_options):
         keep = (*table.kept, *columns.named.values())
         learned = learned_features(given, table.dates, keep, columns.numeric, categorical, free_text=False)
     notes += learned.notes

@@ -28,7 +28,7 @@ from committee.data.labels import MOST_NUMERIC_CLASSES, all_integers, refuse_ide
 from committee.data.number_types import F64
 from committee.data.readers.features import nearly_numeric_columns
 from committee.data.readers.table_reader import TableReader
-from committee.data.text import pluralize
+from committee.data.text import pluralize, reworded_errors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -113,7 +113,7 @@ def whole_table(
         strict=table.strict,
         free_text=free_text,
     )
-    with columns.named_in_errors():
+    with reworded_errors(columns.named_options):
         X, y = reader.fit_read(data)
     exposed = None
     if exposure is not None:

@@ -48,12 +48,9 @@ class Bins:
         if isinstance(X, OutOfCoreMatrix):
             return cls(*X.edges(weights, max_bins, MAX_SAMPLE, n_threads), n_categories)
         if isinstance(X, SparseMatrix):
-            edges, offset = _core.sparse_bin_edges(
-                X.start, X.column, X.value, X.n_columns, weights, max_bins, MAX_SAMPLE, n_threads
-            )
-            return cls(edges, offset, n_categories)
-        edges, offset = _core.bin_edges(X, weights, n_categories, max_bins, MAX_SAMPLE, n_threads)
-        return cls(edges, offset, n_categories)
+            stored = X.start, X.column, X.value, X.n_columns
+            return cls(*_core.sparse_bin_edges(*stored, weights, max_bins, MAX_SAMPLE, n_threads), n_categories)
+        return cls(*_core.bin_edges(X, weights, n_categories, max_bins, MAX_SAMPLE, n_threads), n_categories)
 
     @classmethod
     def even(cls, X: Matrix, n_categories: NDArray[np.int32], n_edges: int) -> Bins:

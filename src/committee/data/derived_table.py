@@ -189,13 +189,9 @@ class DerivedTable(TableSchema):
         kept = np.ascontiguousarray(given[:, self._kept]) if self.left_out else given
         return np.concatenate([kept, *derived], axis=1)
 
-    def with_forms(self, forms: Mapping[str, str]) -> TableSchema:
-        changed = cast("DerivedTable", super().with_forms(forms))
-        return replace(changed, given=self.given.with_forms(forms))
-
-    def with_missing(self, marks: Sequence[str]) -> TableSchema:
-        changed = cast("DerivedTable", super().with_missing(marks))
-        return replace(changed, given=self.given.with_missing(marks))
+    def with_forms(self, forms: Mapping[str, str], missing: Sequence[str] | None = None) -> TableSchema:
+        changed = cast("DerivedTable", super().with_forms(forms, missing))
+        return replace(changed, given=self.given.with_forms(forms, missing))
 
     def of_matrix(self, schema: TableSchema) -> TableSchema:
         own = {each.name: getattr(schema, each.name) for each in fields(TableSchema)}

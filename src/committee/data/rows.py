@@ -46,15 +46,17 @@ _OF_COLUMNS = ("uniform", "categorical")  # fields without an entry for each row
 RowIndex: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool_]  # indices of rows, or a mask
 
 
+@dataclass(frozen=True, eq=False)
 class WeightedRows:
     X: Matrix | OutOfCoreMatrix
+    y: NDArray[Any]  # class numbers, or numbers to predict ``(n,)`` or ``(n, q)``
     weights: NDArray[np.float64]
     uniform: bool  # whether no weights are given, so that all are 1
-    levels: HighCardinality | None  # high-cardinality columns of `X`, whose categories become numbers
-    offset: NDArray[np.float64] | None  # scores to which the model's are added, ``(n,)`` or ``(n, D)``
-    response: NumberTarget | None  # target of `target_statistics` if offsets vary, else None
-    group: NDArray[np.intp] | None  # number of the group of each row, ``(n,)``, which is held out as a whole
-    categorical: Mask | None  # columns with categories, (p,); draws of rows do not depend on category names
+    levels: HighCardinality | None = None  # high-cardinality columns of `X`, whose categories become numbers
+    offset: NDArray[np.float64] | None = None  # scores to which the model's are added, ``(n,)`` or ``(n, D)``
+    response: NumberTarget | None = None  # target of `target_statistics` if offsets vary, else None
+    group: NDArray[np.intp] | None = None  # number of the group of each row, ``(n,)``, which is held out as a whole
+    categorical: Mask | None = None  # columns with categories, (p,); draws of rows do not depend on category names
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -63,18 +65,14 @@ class WeightedRows:
         arrays = {
             name: array[index] for name, array in vars(self).items() if name not in _OF_COLUMNS and array is not None
         }
-        return self.changed(**arrays)
-
-    def changed(self, **fields: Any) -> Self:
-        made: Self = replace(cast("Any", self), **fields)  # the subclasses are dataclasses
-        return made
+        return replace(self, **arrays)
 
     @property
     def equal_weights(self) -> bool:
         return self.uniform or bool((self.weights == self.weights[0]).all())
 
     def without_cells(self) -> Self:
-        return self.changed(X=np.empty((len(self), 0)), levels=None, categorical=None)
+        return replace(self, X=np.empty((len(self), 0)), levels=None, categorical=None)
 
     def binned(self, table: TableSchema, max_bins: int | Literal["auto"], n_threads: int) -> Binned:
         most = most_bins(max_bins, self.count, self.X.shape[1])
@@ -148,49 +146,31 @@ class WeightedRows:
 
     def _with_columns(self, numbers: NDArray[np.float64]) -> Self:
         assert self.levels is not None and not isinstance(self.X, SparseMatrix)
-        return self.changed(X=replace_columns(self.X, self.levels.columns, numbers))
+        return replace(self, X=replace_columns(self.X, self.levels.columns, numbers))
 
     @property
     def count(self) -> float:
         return max(float(self.weights.sum()), float(len(self.weights)))
 
 
-@dataclass(frozen=True, eq=False)
 class Rows(WeightedRows):
-    X: Matrix | OutOfCoreMatrix
-    labels: NDArray[np.uint16]
-    weights: NDArray[np.float64]
-    uniform: bool
-    levels: HighCardinality | None = None
-    offset: NDArray[np.float64] | None = None
-    response: NumberTarget | None = None
-    group: NDArray[np.intp] | None = None
-    categorical: Mask | None = None
-
     @property
-    def class_numbers(self) -> NDArray[np.uint16]:
-        return self.labels
+    def labels(self) -> NDArray[np.uint16]:
+        return self.y
+
+    class_numbers = labels
 
     @property
     def statistic(self) -> ClassTarget:
         return ClassTarget(self.labels, max(2, int(self.labels.max()) + 1))
 
 
-@dataclass(frozen=True, eq=False)
 class TargetRows(WeightedRows):
-    X: Matrix | OutOfCoreMatrix
-    target: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    uniform: bool
-    levels: HighCardinality | None = None
-    offset: NDArray[np.float64] | None = None
-    response: NumberTarget | None = None
-    group: NDArray[np.intp] | None = None
-    categorical: Mask | None = None
+    class_numbers = None
 
     @property
-    def class_numbers(self) -> None:
-        return None
+    def target(self) -> NDArray[np.float64]:
+        return self.y
 
     @property
     def statistic(self) -> NumberTarget:
@@ -440,7 +420,7 @@ class Offsets:
         if self.training is None:
             return rows
         kept = np.ones(len(rows), dtype=bool) if weights is None else nonzero_weights(np.asarray(weights))
-        return rows.changed(offset=checked_offset(self.training, len(kept))[kept])
+        return replace(rows, offset=checked_offset(self.training, len(kept))[kept])
 
     def of_validation(self, rows: R) -> R:
         if (self.training is None) != (self.validation is None):
@@ -448,7 +428,7 @@ class Offsets:
             raise ValueError(f"offset and offset_val go together, and {missing} is missing; give it, zeros if need be.")
         if self.validation is None:
             return rows
-        return rows.changed(offset=checked_offset(self.validation, len(rows), "offset_val"))
+        return replace(rows, offset=checked_offset(self.validation, len(rows), "offset_val"))
 
 
 def checked_offset(offset: Any, n_rows: int, name: str = "offset") -> F64:

@@ -163,13 +163,12 @@ class TableSchema:
     def typed_forms(self) -> dict[str, str]:
         return self.forms if self.typed else {}
 
-    def with_forms(self, forms: Mapping[str, str]) -> TableSchema:
+    def with_forms(self, forms: Mapping[str, str], missing: Sequence[str] | None = None) -> TableSchema:
+        """Return the schema with the formats of columns by name, and with marks for missing cells unless these stay."""
         written = tuple(forms.get(self.column(j)) for j in range(self.n_features))
-        same = written == self.written
-        return replace(self, written=written if any(written) else (), typed=self.typed and same)
-
-    def with_missing(self, marks: Sequence[str]) -> TableSchema:
-        return replace(self, missing=tuple(marks))
+        typed = self.typed and written == self.written
+        marks = self.missing if missing is None else tuple(missing)
+        return replace(self, written=written if any(written) else (), missing=marks, typed=typed)
 
     def coded(self, j: int) -> tuple[Category, ...] | None:
         return self.categories[j] if self._values[j] is None else None

@@ -256,7 +256,9 @@ class HighCardinality:
         alone = [not np.delete(~(same | no_cell), j).any() for j in columns]
         n_levels = tuple(table.n_categories[columns].tolist())
         kept = np.ascontiguousarray(codes[:, many])
-        fold = (_known_without_names(contents, numbers) % np.uint64(N_FOLDS)).astype(np.int64)
+        # by the columns of numbers if these tell most rows apart, so that names of categories choose no fold
+        hashes = numbers if 2 * len(np.unique(numbers)) >= len(np.unique(contents)) else contents
+        fold = (hashes % np.uint64(N_FOLDS)).astype(np.int64)
         return cls(tuple(columns), kept, contents, fold, n_levels, tuple(alone), of)
 
     def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> HighCardinality:
@@ -265,12 +267,6 @@ class HighCardinality:
     @property
     def n_rows(self) -> int:
         return len(np.unique(self.contents))
-
-
-def _known_without_names(contents: NDArray[np.uint64], numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    # hashes of the columns of numbers if these tell most rows apart, so that names of categories choose no fold
-    most = 2 * len(np.unique(numbers)) >= len(np.unique(contents))
-    return numbers if most else contents
 
 
 def _row_hashes(X: F64, table: TableSchema) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

@@ -7,7 +7,8 @@ import re
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import wraps
 from numbers import Real
@@ -128,6 +129,17 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OWN:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def reworded_errors(words: Callable[[str], str]) -> Iterator[None]:
+    """Raise a ValueError again if `words` changes its message."""
+    try:
+        yield
+    except ValueError as error:
+        if (text := words(str(error))) == str(error):
+            raise
+        raise ValueError(text) from error
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -39,7 +39,7 @@ from committee.data.readers.formats import (
     stripped_names_note,
     written_header,
 )
-from committee.data.text import suggest_names
+from committee.data.text import reworded_errors, suggest_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -273,7 +273,7 @@ class TextFiles:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        with self._worded_errors():
+        with reworded_errors(str if self.by_options else _by_classes):
             return tuple(name for name in self.types[0] if name not in self._empty)
 
     @cached_property
@@ -312,7 +312,7 @@ class TextFiles:
         return sum(n - len(blank) for n, blank in self.lines)
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
-        with self._worded_errors():
+        with reworded_errors(str if self.by_options else _by_classes):
             yield from self._pieces(columns)
 
     def _pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
@@ -329,16 +329,6 @@ class TextFiles:
             with _errors_of(path, self.form):
                 rows = _scanned(path, self.form, blank, null_values=None, infer_schema=False)
                 yield from LazyFrameSource(rows, repr(str(path))).pieces(columns)
-
-    @contextmanager
-    def _worded_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except ValueError as error:
-            text = str(error) if self.by_options else _by_classes(str(error))
-            if text == str(error):
-                raise
-            raise ValueError(text) from error
 
 
 def _by_classes(text: str) -> str:

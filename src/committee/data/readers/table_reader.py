@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -31,7 +30,7 @@ from committee.data.readers.tables import (
     reject_infinite_cells,
     split_target,
 )
-from committee.data.text import check_names, quoted
+from committee.data.text import check_names, quoted, reworded_errors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -226,7 +225,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             If a feature is missing, or a cell is infinite or does not fit the learned formats.
         """
         check_is_fitted(self)
-        with self._worded_errors():
+        with reworded_errors(self._worded):
             return self._features(self.rows(X, rows_needed=False))
 
     def read(self, X: Any) -> tuple[pl.DataFrame, NDArray[Any]]:
@@ -236,7 +235,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         """
         target = self._named_target()
         check_is_fitted(self)
-        with self._worded_errors():
+        with reworded_errors(self._worded):
             answers, texts = ([target], []) if self._columns.target_kind == "numbers" else ([], [target])
             frame = self.rows(X, answers=answers, texts=texts if self._columns.target_kind == "text" else [])
             frame, _ = drop_unlabelled(frame, target, strict=self.strict)
@@ -273,7 +272,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
                 f" returns {quoted(self._columns.used)}; fit the model to what the reader returns"
             )
         if self._columns.forms or self._columns.missing:
-            model.table_ = model.table_.with_forms(self._columns.forms).with_missing(self._columns.missing)
+            model.table_ = model.table_.with_forms(self._columns.forms, self._columns.missing)
 
     @classmethod
     def of_model(cls, model: Any, **parameters: Any) -> Self:
@@ -306,7 +305,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             notes.extend(map(self._worded, found))
             self._tell(found)
 
-        with self._worded_errors():
+        with reworded_errors(self._worded):
             read = self._read(X, self._form, KnownColumns(answers=frozenset(numeric)), self.categorical, self.drop)
             frame, blanks = strip_cells(read.frame)
             of_rows: tuple[str, ...] = ()
@@ -422,16 +421,6 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
 
     def _tell(self, notes: Sequence[str]) -> None:
         """Receive notes as soon as they are made; the command line prints them."""
-
-    @contextmanager
-    def _worded_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except ValueError as error:
-            text = self._worded(str(error))
-            if text == str(error):
-                raise
-            raise ValueError(text) from error
 
 
 def read_table(path: FilePath, **parameters: Any) -> pl.DataFrame:
