@@ -430,11 +430,3 @@ def test_few_sparse_rows_give_a_forest():
     model = CommitteeClassifier(random_state=0).fit(X, np.arange(3))
     assert model.member_names_ == ["forest"]
     assert_array_equal(model.predict(X), model.predict(X.toarray()))
-
-
-def test_contributions_ask_for_dense_rows():
-    X, y = sparse_rows(CommitteeRegressor)
-    model = CommitteeRegressor(**FAST).fit(X, y)
-    with pytest.raises(TypeError, match=r"Contributions to a sparse X would be a dense array; pass X.toarray"):
-        model.contributions(X)
-    assert_allclose(model.contributions(X.toarray()).sum(axis=1), model.predict(X), rtol=1e-9)

@@ -572,13 +572,6 @@ def test_regressors_have_votes_without_a_bound():
     assert "tandem" in certify(given, X, y, votes="labels").bounds
 
 
-def test_a_few_rows_that_all_draws_left_by_chance_are_not_the_one_number():
-    X, y = CANCER[0][:399], CANCER[1][:399]
-    found = certify(forest(n_estimators=30, max_samples=0.2).fit(X, y), X, y, on="oob")
-    assert 0 < found.n_untouched < 30 and found["test_set"].vacuous
-    assert found.headline.value == min(bound.value for bound in found.bounds.values()) < 0.4
-
-
 @pytest.mark.parametrize("untouched", [29, 30])
 def test_thirty_untouched_rows_make_the_headline(untouched):
     X, y = CANCER
@@ -586,14 +579,6 @@ def test_thirty_untouched_rows_make_the_headline(untouched):
     found = certify(reserved, X[:200], y[:200], on="oob")
     assert found.n_untouched == untouched
     assert (found.headline.value < min(bound.value for bound in found.bounds.values())) == (untouched == 30)
-
-
-def test_the_partition_bound_of_held_out_rows_takes_no_share_of_delta():
-    X, y = CANCER
-    voting = forest(n_estimators=5, max_depth=2, voting="hard", oob_score=False).fit(X[::2], y[::2])
-    both = certify(voting, X[1::2], y[1::2], bounds=("binomial", "partition"))
-    alone = certify(voting, X[1::2], y[1::2], bounds=("binomial",))
-    assert both["binomial"].value == alone["binomial"].value
 
 
 def test_percentages_are_rounded_up():

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.matrices import Matrix, SparseMatrix, is_out_of_core
+from committee.data.matrices import Matrix, is_out_of_core
 from committee.data.number_types import F64, Mask, check_array, check_range
 from committee.data.parallel import n_threads, one_blas_thread
 from committee.data.rows import GivenRows, Rows, TargetRows, nonzero_sample_weights
@@ -148,14 +148,8 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         from committee.learners.blend import portfolio  # with all their learners, which no prediction needs
 
         named = portfolio.every_candidate if every else portfolio.candidates
-        return named(self._numbers, self.effort, n, n_scores)
-
-    def _suited(self, wanted: list[Candidate], rows: Any) -> tuple[list[Candidate], list[LeftOut]]:
-        if not isinstance(rows.X, SparseMatrix):
-            return wanted, []
-        from committee.learners.blend.portfolio import candidates_for_sparse
-
-        return candidates_for_sparse(wanted)
+        found, loss = named(self._numbers, self.effort, n, n_scores), self.number_loss
+        return found if loss is None else portfolio.of_loss(found, loss, "best" if every else self.effort)
 
     @abstractmethod
     def _losses(self, predictions: F64, rows: Any, validation: ValidationRows) -> F64: ...
@@ -207,11 +201,13 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         return len(self._wanted())
 
     def _trained(self, rows: Any, counted: Mask, tasks: FitTasks) -> dict[str, Any]:
+        from committee.learners.blend.portfolio import FitMemory, suited
+
         self._size_limit(rows)  # an invalid one is refused before the fits
         folds, n_dealt = self._folds(rows, counted, tasks)
         by_user = self._has_splitter or tasks.groups is not None
         n_scores = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1
-        wanted, left_out = self._suited(self._wanted(len(rows), n_scores), rows)
+        wanted, left_out = suited(self._wanted(len(rows), n_scores), rows, self.number_loss)
         copied = None if by_user or not folds else copied_rows(rows, n_threads(self.n_jobs))
         if copied is not None:
             warn_of_copies(copied)
@@ -227,8 +223,6 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         if not folds:
             return self._without_folds(fits)
         if self.memory_limit is not None:
-            from committee.learners.blend.portfolio import FitMemory
-
             memory = FitMemory.of(rows, n_scores, folds, n_threads(self.n_jobs))
             wanted, too_large = memory.within(parse_bytes(self.memory_limit), wanted)
             left_out = [*left_out, *too_large]

@@ -21,7 +21,6 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 from committee.learners.blend.blend import RESERVE_ATTRIBUTES, Blend
-from committee.learners.blend.candidates import Candidate, LeftOut
 from committee.learners.blend.out_of_fold import ValidationRows
 from committee.learners.blend.weights import (
     MIN_PROBABILITY,
@@ -237,25 +236,6 @@ class CommitteeRegressor(Blend, BaseRegressor):
     @property
     def number_loss(self) -> Loss:
         return resolve_loss(self.loss, self.quantile)
-
-    def _of_library(self, n: float = 0.0, n_scores: int = 1, *, every: bool = False) -> list[Candidate]:
-        from committee.learners.blend.portfolio import of_loss
-
-        found = super()._of_library(n, n_scores, every=every)
-        return of_loss(found, self.number_loss, "best" if every else self.effort)
-
-    def _wanted(self, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
-        from committee.learners.blend.portfolio import for_loss
-
-        return [one if one.moved else for_loss(one, self.number_loss) for one in super()._wanted(n, n_scores)]
-
-    def _suited(self, wanted: list[Candidate], rows: TargetRows) -> tuple[list[Candidate], list[LeftOut]]:
-        from committee.learners.blend.portfolio import candidates_for_targets
-
-        self.number_loss.check_target(rows.target)
-        chosen, others = candidates_for_targets(wanted, self.number_loss, rows.target)
-        suited, left_out = super()._suited(chosen, rows)
-        return suited, others + left_out
 
     def _losses(self, predictions: F64, rows: TargetRows, validation: ValidationRows) -> F64:
         return row_losses(self.number_loss, rows.target[validation.row], predictions[:, 0])

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.utils import get_tags
 
 from committee.data.matrices import SparseMatrix
-from committee.data.number_types import F64
 from committee.data.rows import Rows, TargetRows
 from committee.data.table_schema import TableSchema
 from committee.data.text import byte_text
@@ -43,41 +42,40 @@ SHARED_FROM: dict[Effort, float] = {"fast": 5, "default": 20, "best": np.inf}
 ONE_FIT_FROM = {"boosting": 100_000, "boosted_lines": 100_000}
 """Rows from which a candidate of the effort "fast" has one fit; 2,000 for other candidates."""
 
-_CLASSES = {
-    "sbpmt": Candidate("sbpmt", SBPMTClassifier, {}, out_of_bag=True),
-    "forest": Candidate("forest", RandomForestClassifier, {"n_estimators": 300}, out_of_bag=True),
-    "lines": Candidate("lines", LogitBoostClassifier),
-    "boosting": Candidate("boosting", GradientBoostingClassifier),
-    "large_trees": Candidate(
-        "large_trees", GradientBoostingClassifier, {"max_leaf_nodes": 47, "subsample": 0.7, "max_features": 0.3}
-    ),
-    "random_thresholds": Candidate(
+
+def _by_name(*candidates: Candidate) -> dict[str, Candidate]:
+    return {one.name: one for one in candidates}
+
+
+_CLASSES = _by_name(
+    Candidate("sbpmt", SBPMTClassifier, {}, out_of_bag=True),
+    Candidate("forest", RandomForestClassifier, {"n_estimators": 300}, out_of_bag=True),
+    Candidate("lines", LogitBoostClassifier),
+    Candidate("boosting", GradientBoostingClassifier),
+    Candidate("large_trees", GradientBoostingClassifier, {"max_leaf_nodes": 47, "subsample": 0.7, "max_features": 0.3}),
+    Candidate(
         "random_thresholds", GradientBoostingClassifier, {"extra_trees": True, "subsample": 0.7, "max_features": 0.5}
     ),
-    "adaboost_trees": Candidate(
+    Candidate(
         "adaboost_trees",
         AdaBoostClassifier,
         {"vote": "confidence", "n_estimators": 100, "max_depth": 3, "learning_rate": 0.3},
     ),
-}
-_NUMBERS = {
-    "forest": Candidate("forest", RandomForestRegressor, {"n_estimators": 300}, out_of_bag=True),
-    "boosted_lines": Candidate("boosted_lines", GradientBoostingRegressor, {"extra_trees": False}, lines=True),
-    "boosting": Candidate(
-        "boosting", GradientBoostingRegressor, {"leaf": "constant", "leaf_l2": 1.0, "extra_trees": "auto"}
-    ),
-    "large_trees": Candidate(
+)
+_NUMBERS = _by_name(
+    Candidate("forest", RandomForestRegressor, {"n_estimators": 300}, out_of_bag=True),
+    Candidate("boosted_lines", GradientBoostingRegressor, {"extra_trees": False}, lines=True),
+    Candidate("boosting", GradientBoostingRegressor, {"leaf": "constant", "leaf_l2": 1.0, "extra_trees": "auto"}),
+    Candidate(
         "large_trees", GradientBoostingRegressor, {"max_leaf_nodes": 47, "max_features": 0.3, "extra_trees": False}
     ),
-    "small_trees": Candidate("small_trees", GradientBoostingRegressor, {"max_leaf_nodes": 6, "extra_trees": True}),
-    "random_thresholds": Candidate("random_thresholds", GradientBoostingRegressor, {"extra_trees": True}),
-}
-_ON_LOSS = {
-    "boosting_on_loss": Candidate("boosting_on_loss", GradientBoostingRegressor),
-    "random_thresholds_on_loss": Candidate(
-        "random_thresholds_on_loss", GradientBoostingRegressor, {"extra_trees": True}
-    ),
-}
+    Candidate("small_trees", GradientBoostingRegressor, {"max_leaf_nodes": 6, "extra_trees": True}),
+    Candidate("random_thresholds", GradientBoostingRegressor, {"extra_trees": True}),
+)
+_ON_LOSS = _by_name(
+    Candidate("boosting_on_loss", GradientBoostingRegressor),
+    Candidate("random_thresholds_on_loss", GradientBoostingRegressor, {"extra_trees": True}),
+)
 """Further candidates for losses that the mean does not minimise; "fast" has the first alone."""
 MANY_SCORES = 200_000
 """Rows times classes from which boosting too has one fit in the effort "fast", and shared trees the fewest rounds."""
@@ -176,16 +174,28 @@ def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate],
     return chosen, left_out
 
 
-def candidates_for_targets(
-    wanted: Sequence[Candidate], loss: Loss, target: F64
+def suited(
+    wanted: Sequence[Candidate], rows: Rows | TargetRows, loss: Loss | None
 ) -> tuple[list[Candidate], list[LeftOut]]:
-    """Candidates that suit the loss, and the others: those that average targets, if one is outside its domain."""
-    outside = target[~loss.mean_interval.holds(target)]
-    if not outside.size:
-        return list(wanted), []
-    reason = f"may predict {outside[0]:g}, and the {loss.name} loss needs predictions in {loss.mean_interval}"
-    chosen = [one for one in wanted if "loss" in one.parameters or one.estimator is not None]
-    return chosen, [LeftOut(one.name, reason) for one in wanted if one not in chosen]
+    """Candidates that suit the rows and a loss of numbers (None for classes), and the others.
+
+    Candidates that average targets do not suit a loss whose domain lacks one of the targets.
+    """
+    chosen, left_out = list(wanted), list[LeftOut]()
+    if isinstance(rows, TargetRows):
+        assert loss is not None
+        loss.check_target(rows.target)
+        chosen = [for_loss(one, loss) for one in chosen]
+        outside = rows.target[~loss.mean_interval.holds(rows.target)]
+        if outside.size:
+            reason = f"may predict {outside[0]:g}, and the {loss.name} loss needs predictions in {loss.mean_interval}"
+            averaging = [one for one in chosen if "loss" not in one.parameters and one.estimator is None]
+            chosen = [one for one in chosen if one not in averaging]
+            left_out = [LeftOut(one.name, reason) for one in averaging]
+    if isinstance(rows.X, SparseMatrix):
+        chosen, others = candidates_for_sparse(chosen)
+        left_out += others
+    return chosen, left_out
 
 
 # --- time -------------------------------------------------------------------------------------------------------------
