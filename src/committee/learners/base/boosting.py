@@ -223,12 +223,10 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         return rows, held_out.encode_levels_with(self.table_)
 
     def _most_tasks(self, X: Any) -> int | None:
-        most: int = self.n_estimators
-        return most
+        return int(self.n_estimators)
 
     def _most_rounds(self, run: Any) -> int:
-        most: int = self.n_estimators
-        return most
+        return int(self.n_estimators)
 
     @abstractmethod
     def _run(self, rows: Any, random: np.random.RandomState) -> BoostingRun: ...

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,8 +48,15 @@ from committee.data.matrices import (
     reject_path,
     reject_sparse,
 )
-from committee.data.number_types import F64
-from committee.data.out_of_core.training_pieces import OutOfCoreMatrix
+from committee.data.number_types import Mask
+from committee.data.out_of_core.scan import as_pieces
+from committee.data.out_of_core.training_pieces import (
+    OutOfCoreMatrix,
+    Storage,
+    TargetCollector,
+    TrainingPieces,
+    scan_training_pieces,
+)
 from committee.data.rows import Offsets, Rows, TargetRows, nonzero_weights, row_weights
 from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import HighCardinality
@@ -60,9 +67,6 @@ from committee.learners.base.fitted_learner import FittedLearner
 from committee.learners.base.parameters import Parameter
 from committee.learners.base.shared_parameters import with_fit_parameters
 from committee.learners.base.stored_learner import BaseEstimator, CallbackSupportMixin, StoredLearner
-
-if TYPE_CHECKING:
-    from committee.data.out_of_core.training_pieces import TrainingPieces
 
 R = TypeVar("R", Rows, TargetRows)
 
@@ -162,8 +166,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         """Reason why a fit cannot be resumed from a checkpoint; None if it can."""
         if self._most_tasks(X) == 0:
             return f"{type(self).__name__} is trained in one step"
-        voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
-        if voter is None or isinstance(voter, str):
+        if (voter := self._user_voter) is None:
             return None
         return f"{self._voter_parameter}={voter!r} is trained by a fit of its own, which a checkpoint cannot hold"
 
@@ -172,10 +175,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         return {}
 
     def _check_parameters(self) -> None:
-        voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
-        if voter is None or isinstance(voter, str):
-            return
-        if weight_argument(voter) is None:
+        if (voter := self._user_voter) is not None and weight_argument(voter) is None:
             raise ValueError(
                 f"{self._voter_parameter}={voter!r} cannot be boosted: its fit takes no sample_weight. Choose another "
                 f"estimator, or leave {self._voter_parameter} at its default."
@@ -207,9 +207,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         self, X: Any, target: Labels, sample_weight: ArrayLike | None
     ) -> tuple[Matrix | OutOfCoreMatrix, Labels, NDArray[np.float64], bool]:
         # matrix, target and weights of the rows with weight, and whether no weights were given
+        encoded: Any
         if is_out_of_core(X):
-            from committee.data.out_of_core.training_pieces import TrainingPieces
-
             if not isinstance(X, TrainingPieces):
                 raise TypeError(f"X is read in chunks ({type(X).__name__}), not supported here; give rows in memory")
             if is_frame(X.example):
@@ -217,12 +216,8 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             else:
                 validate_data(self, numeric_matrix(X.example, None), ensure_all_finite=False)
             check_consistent_length(X, target)
-            rows = _encode_pieces(X, target, sample_weight, self._draws_rows)
-            self.table_ = rows[0].table
-            self.table_.check_texts()
-            return rows
-        encoded: Matrix
-        if is_sparse(X):
+            encoded = X
+        elif is_sparse(X):
             X = self._sparse(X, reset=True)
             check_consistent_length(X, target)
             self.table_ = TableSchema.of_sparse(X, self.categorical_features)
@@ -240,9 +235,15 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         uniform = sample_weight is None
         weights = np.ones(len(encoded)) if uniform else np.asarray(sample_weight, dtype=np.float64)
         check_consistent_length(encoded, weights)
-        if not (keep := nonzero_weights(weights)).all():
-            encoded, target, weights = encoded[keep], target[keep], weights[keep]
-        return encoded, target, weights, uniform
+        keep = nonzero_weights(weights)
+        every = bool(keep.all())
+        if isinstance(X, TrainingPieces):
+            encoded = _encode_pieces(X, None if every else keep, self._draws_rows)
+            self.table_ = encoded.table
+            self.table_.check_texts()
+        elif not every:
+            encoded = encoded[keep]
+        return encoded, target if every else target[keep], weights if every else weights[keep], uniform
 
     def _learned_table(self, X: Any, sample_weight: ArrayLike | None) -> TableSchema:
         return TableSchema.learn(X, self.categorical_features)
@@ -310,16 +311,33 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         if named := {key: value for key, value in given.items() if isinstance(value, str)}:
             self.named_columns_ = named
 
-    def _named_for_score(self, X: Any, y: Any, **more: Any) -> tuple[Any, ...]:
-        if y is None and is_frame(X):  # the column that the fit took as its target
-            y = getattr(self, "named_columns_", {}).get("y")
-        given = {"y": y, **more}
-        warn_of_other_order(X, **given)
-        return take_named(X, **given)
+    def _metric(self, X: Any, y: Any, sample_weight: Any, metric: str, offset: Any = None) -> float:
+        from sklearn import metrics
+
+        if is_out_of_core(X):
+            targets = TargetCollector(y, sample_weight)
+            predicted = self._answers(X, "predict", targets, offset)
+            if (y := targets.labels()) is None:
+                raise ValueError("score needs labels: give y, the name of its column, or pieces with labels.")
+            sample_weight = targets.weights()
+        else:
+            if y is None and is_frame(X):  # the column that the fit took as its target
+                y = getattr(self, "named_columns_", {}).get("y")
+            given = {"y": y, "sample_weight": sample_weight, "offset": offset}
+            warn_of_other_order(X, **given)
+            X, y, sample_weight, offset = take_named(X, **given)
+            predicted = self.predict(X) if offset is None else self.predict(X, offset=offset)
+        return float(getattr(metrics, metric)(y, predicted, sample_weight=sample_weight))
+
+    @property
+    def _user_voter(self) -> Any:
+        # the user's estimator as voter, or None
+        voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
+        return None if isinstance(voter, str) else voter
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        voter = None if self._voter_parameter is None else getattr(self, self._voter_parameter)
+        voter = self._user_voter
         own = voter is None or not hasattr(voter, "__sklearn_tags__")
         tags.input_tags.allow_nan = own or get_tags(voter).input_tags.allow_nan
         tags.input_tags.categorical = True
@@ -339,9 +357,6 @@ def _training_pieces(
     X: Any, y: Any, sample_weight: Any, scratch: ExitStack, categorical_features: Any, max_bins: int
 ) -> TrainingPieces:
     """Scan training rows in pieces; the folder for data beyond the memory limit is removed when `scratch` closes."""
-    from committee.data.out_of_core.scan import as_pieces  # few tables come in pieces
-    from committee.data.out_of_core.training_pieces import Storage, TrainingPieces, scan_training_pieces
-
     if isinstance(X, TrainingPieces):
         return X
     pieces = as_pieces(X)
@@ -354,21 +369,12 @@ def _training_pieces(
     return scan_training_pieces(pieces, y, sample_weight, storage, categorical_features, max_bins)
 
 
-def _encode_pieces(
-    X: Any, target: Labels, sample_weight: ArrayLike | None, digests: bool
-) -> tuple[OutOfCoreMatrix, Labels, F64, bool]:
-    uniform = sample_weight is None
-    weights = np.ones(len(X)) if uniform else np.asarray(sample_weight, dtype=np.float64)
-    keep = None
-    if not uniform and not (counted := nonzero_weights(weights)).all():
-        keep, target, weights = counted, target[counted], weights[counted]
+def _encode_pieces(X: Any, keep: Mask | None, digests: bool) -> OutOfCoreMatrix:
     scanned = X.rescan(keep, X.summary.max_bins)
     if not getattr(X.pieces.source, "decides_text", False):
         scanned.summary.check_texts()
     table = scanned.summary.schema
-    if scanned.is_remote:
-        return scanned.matrix(table, digests), target, weights, uniform
-    return OutOfCoreMatrix(scanned, table, digests), target, weights, uniform
+    return scanned.matrix(table, digests) if scanned.is_remote else OutOfCoreMatrix(scanned, table, digests)
 
 
 # --- estimators of the user as voters ---------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.data.columns import take_named
 from committee.data.matrices import is_matrix, is_out_of_core
+from committee.data.out_of_core.scan import as_pieces
+from committee.data.out_of_core.training_pieces import TargetCollector
 from committee.data.parallel import n_threads
 from committee.data.text import NamedCalls
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from committee.data.out_of_core.training_pieces import TargetCollector
     from committee.vote.committee import Committee, RegressionCommittee
     from committee.vote.explain.tree_contributions import Output
     from committee.voters.forest import ImportanceKind
@@ -55,19 +56,6 @@ class FittedLearner(NamedCalls, ABC):
         if not is_out_of_core(X):
             return of_rows(X, offset)
         return predict_pieces(X, of_rows, getattr(self, "feature_names_in_", None), targets, offset)
-
-    def _score_of_pieces(
-        self, X: Any, y: Any, sample_weight: Any, metric: str, offset: ArrayLike | str | None = None
-    ) -> float:
-        from sklearn import metrics
-
-        from committee.data.out_of_core.training_pieces import TargetCollector
-
-        targets = TargetCollector(y, sample_weight)
-        predicted = self._answers(X, "predict", targets, offset)
-        if (labels := targets.labels()) is None:
-            raise ValueError("score needs labels: give y, the name of its column, or pieces with labels.")
-        return float(getattr(metrics, metric)(labels, predicted, sample_weight=targets.weights()))
 
     def contributions(self, X: Any, *, output: Output | None = None, parts: bool = False) -> Any:
         """Exact Shapley values of the features in the trees' output for each row.
@@ -365,8 +353,6 @@ def predict_pieces(
     targets: TargetCollector | None = None,
     offset: ArrayLike | str | None = None,
 ) -> NDArray[Any]:
-    from committee.data.out_of_core.scan import as_pieces  # few tables come in pieces
-
     if isinstance(offset, str):
         raise ValueError(
             f"offset={offset!r} names a column, and X is read in pieces; give an array of the offsets of all rows."

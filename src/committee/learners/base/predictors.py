@@ -53,16 +53,14 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         if self.class_weight is None:
             return super().fit_weights(y, sample_weight)
         labels = label_vector(y)
-        weights: ArrayLike = self.weights_with_classes(labels, checked_weights(sample_weight, labels))
-        return weights
+        return self.weights_with_classes(labels, checked_weights(sample_weight, labels))
 
     def weights_with_classes(self, labels: Labels, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Checked row weights times the class weights of their labels, scaled."""
         of_classes = self._class_weights(labels, weights)
         weights = weighted_by_class(weights, of_classes.of_rows(labels))
-        if lost := set(of_classes.classes.tolist()).difference(
-            encode_classes(labels[nonzero_weights(weights)])[0].tolist()
-        ):
+        left = encode_classes(labels[nonzero_weights(weights)])[0].tolist()
+        if lost := set(of_classes.classes.tolist()).difference(left):
             raise ValueError(
                 f"class_weight={self.class_weight!r} leaves class {min(lost)!r} less than 1e-150 of all weight, which "
                 "counts as 0; give class weights that differ by fewer orders of magnitude."
@@ -168,9 +166,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
 
         `y` defaults to the column of `X` that ``fit`` took by its name.
         """
-        if is_out_of_core(X):
-            return self._score_of_pieces(X, y, sample_weight, "accuracy_score")
-        return super().score(*self._named_for_score(X, y, sample_weight=sample_weight))
+        return self._metric(X, y, sample_weight, "accuracy_score")
 
     def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Score after each voter."""
@@ -226,9 +222,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
 
         `y` defaults to the column of `X` that ``fit`` took by its name.
         """
-        if is_out_of_core(X):
-            return self._score_of_pieces(X, y, sample_weight, "r2_score")
-        return super().score(*self._named_for_score(X, y, sample_weight=sample_weight))
+        return self._metric(X, y, sample_weight, "r2_score")
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Predictions after each voter."""

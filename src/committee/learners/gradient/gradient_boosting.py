@@ -287,14 +287,12 @@ class GradientBoosting(WarmStart, LeafRefitting):
         return run
 
     def _most_rounds(self, run: Any) -> int:
-        most: int = run.most_rounds
-        return most
+        return int(run.most_rounds)
 
     @property
     def n_estimators_(self) -> int:
         """Number of rounds."""
-        n_rounds: int = self.committee_.n_voters
-        return n_rounds
+        return int(self.committee_.n_voters)
 
     @property
     def _penalty(self) -> LeafPenalty:

@@ -14,7 +14,6 @@ from sklearn.base import _fit_context
 
 from committee import _core
 from committee.data.columns import take_named
-from committee.data.matrices import is_out_of_core
 from committee.data.number_types import F64, I32, Mask
 from committee.data.rows import Offsets, Rows, TargetRows, check_scores, rounded_scale
 from committee.data.target_statistics import NumberTarget, SeveralTargets, WeightedTarget
@@ -377,7 +376,7 @@ class OffsetClassifier(BaseClassifier):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | str | None = None
     ) -> float:
         """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
-        return _score(self, X, y, sample_weight, "accuracy_score", offset)
+        return self._metric(X, y, sample_weight, "accuracy_score", offset)
 
     def staged_decision_function(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
         """Score after each voter."""
@@ -407,18 +406,8 @@ class OffsetRegressor(BaseRegressor):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | str | None = None
     ) -> float:
         """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
-        return _score(self, X, y, sample_weight, "r2_score", offset)
+        return self._metric(X, y, sample_weight, "r2_score", offset)
 
     def staged_predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
         """Predictions after each voter."""
         return self._staged(X, "staged_predict", offset)
-
-
-def _score(learner: Any, X: Any, y: Any, sample_weight: Any, metric: str, offset: Any) -> float:
-    if is_out_of_core(X):
-        score: float = learner._score_of_pieces(X, y, sample_weight, metric, offset)
-        return score
-    from sklearn import metrics
-
-    X, y, sample_weight, offset = learner._named_for_score(X, y, sample_weight=sample_weight, offset=offset)
-    return float(getattr(metrics, metric)(y, learner.predict(X, offset=offset), sample_weight=sample_weight))
