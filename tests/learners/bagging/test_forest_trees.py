@@ -165,24 +165,6 @@ def test_the_test_set_bound_by_the_reserve_fails_no_more_often_than_it_says():
     assert failed <= delta * 1000
 
 
-@pytest.mark.slow
-def test_forests_are_certified_by_their_reserve():
-    """300 forests of a known distribution: rows of 30 kinds, each with its share of label 1."""
-    from committee.learners.trained_ensembles import certify
-
-    rng, delta, failed = np.random.default_rng(0), 0.2, 0
-    share, chance = rng.beta(0.7, 0.7, 30), rng.dirichlet(np.ones(30))
-    for draw in range(300):
-        kind = rng.choice(30, p=chance, size=80)
-        y = (rng.random(80) < share[kind]).astype(int)
-        model = RandomForestClassifier(15, reserve=0.3, random_state=draw)
-        model.fit(kind[:, None].astype(float), y)
-        error = chance @ np.where(model.predict(np.arange(30.0)[:, None]) == 1, 1 - share, share)
-        found = certify(model, kind[:, None].astype(float), y, on="oob", delta=delta)
-        failed += found.best.value < error
-    assert failed <= delta * 300
-
-
 # --- what is refused ----------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import arrays
-from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln, ndtr, zeta
 
@@ -367,12 +366,3 @@ def test_differences_for_slopes_hold_the_first_voters_back():
         for T in (1, 2, 4, 16):
             difference = float(tree_factor(T + 1, rho) - tree_factor(T - 1, rho)) / 2.0
             assert (difference < nesting_rate(T, float(tree_factor(T, rho)))) == (T in ahead)
-
-
-def test_bounds_stand_in_the_order_of_the_document():
-    for edge in (0.05, 0.2, 0.4):
-        rho = normaliser_of_edge(edge)
-        for L in range(1, 9):
-            T = 2**L
-            assert rho**T <= two_matryoshka(T, rho) * (1 + 1e-12) <= float(tree_factor(T, rho)) * (1 + 1e-9)
-    assert_allclose(two_matryoshka(2, 0.4), tree_factor(2, 0.4))

@@ -188,10 +188,8 @@ class TargetTrees(ForestTrees[TargetRows]):
 
 Rule: TypeAlias = Literal["one_standard_error", "minimum"]
 
-BATCH = 25
-"""Trees between two checks of early stopping."""
-MIN_WITH_VOTE = 0.99
-"""Least share of the rows with an out-of-bag vote at a number of trees that may be chosen."""
+BATCH = 25  # trees between two checks of early stopping
+MIN_WITH_VOTE = 0.99  # least share of the rows with an out-of-bag vote at a number of trees that may be chosen
 
 
 # --- the curve of a forest --------------------------------------------------------------------------------------------

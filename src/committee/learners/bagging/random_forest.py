@@ -51,6 +51,7 @@ class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
     """Base of both forests: trees of seeds drawn in advance, in parallel, and their out-of-bag curve."""
 
     reserve = 0.0  # a parameter of the classifier
+    _takes_sparse = True
     voters_called = "trees"
     first_parameters: ClassVar[tuple[str, ...]] = (
         *("max_features", "min_samples_leaf", "oob_score", "random_state", "n_jobs"),
@@ -93,10 +94,6 @@ class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
     categorical_features: Any = shared.categorical_features()
     random_state: Any = shared.random_state("the rows and columns that trees draw")
     n_jobs: int | None = shared.n_jobs("Trees grown at the same time, one thread each")
-
-    @property
-    def _takes_sparse(self) -> bool:
-        return True
 
     @property
     def _most_trees(self) -> int:
@@ -279,13 +276,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     """
 
     stored_attributes: ClassVar[tuple[str, ...]] = (
-        "oob_score_",
-        "oob_curve_",
-        "oob_decision_function_",
-        "reserved_rows_",
-        "temperature_",
-        "seed_",
-        "n_groups_",
+        *("oob_score_", "oob_curve_", "oob_decision_function_", "reserved_rows_", "temperature_", "seed_", "n_groups_"),
     )
 
     _: KW_ONLY

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 EmphasisName = Literal["samme", "half", "m1", "m2", "mh"]
 
+# most classes of a leaf whose scores are boosted on all its rows; with more, rows of other classes are sampled
 MOST_CLASSES = 64
-"""Most classes of a leaf whose scores are boosted on all its rows; with more, rows of other classes are sampled."""
 
 
 # --- emphasis ---------------------------------------------------------------------------------------------------------

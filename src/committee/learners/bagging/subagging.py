@@ -45,8 +45,7 @@ from committee.voters.protocol import Voters
 
 OOB_ATTRIBUTES = ("oob_score_", "oob_margins_", "oob_decision_function_")
 DRAW_ATTRIBUTES = ("draws_", "n_samples_fit_", "complete_", "temperature_", "n_groups_")
-CELLS = 4_000_000
-"""Most votes, or covariances of rows and votes, in memory at a time."""
+CELLS = 4_000_000  # most votes, or covariances of rows and votes, in memory at a time
 
 
 @with_parameters

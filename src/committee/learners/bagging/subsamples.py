@@ -79,10 +79,8 @@ class GroupedRows(CommitteeEstimator):
             raise ValueError(f"n_groups_ is {number!r}; it must be a whole number above 1")
 
 
-MOST_DRAWS = 10_000
-"""Most subsamples of complete subagging."""
-MOST_COUNTS = 10**7
-"""Most subsamples times rows: each has a count of 8 bytes."""
+MOST_DRAWS = 10_000  # most subsamples of complete subagging
+MOST_COUNTS = 10**7  # most subsamples times rows: each has a count of 8 bytes
 
 I32 = NDArray[np.int32]
 Counts = NDArray[np.int64]

@@ -376,7 +376,7 @@ class MDBoostClassifier(MarginBoosting):
             "duality_gap_": by_round([run.gaps for run in runs], n_rounds)[:, -1],
         }
 
-    def _warn(self, run: ClassRuns[MDRun], fitted: dict[str, Any]) -> None:
+    def _warn(self, run: ClassRuns, fitted: dict[str, Any]) -> None:
         super()._warn(run, fitted)
         if any(one.cut_short for one in run.runs) and not self.early_stopping:
             warn_user(

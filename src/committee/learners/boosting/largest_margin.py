@@ -150,7 +150,7 @@ class LPBoostClassifier(BoostedCalibration):
         distinct, binned = DistinctRows.in_bins(voters.binned, rows)
         return voters.pool(binned), distinct
 
-    def _fitted(self, run: ClassRuns[LPRun], sample_weight: ArrayLike | None) -> dict[str, Any]:
+    def _fitted(self, run: ClassRuns, sample_weight: ArrayLike | None) -> dict[str, Any]:
         solutions = [one.solution for one in run.runs]
         by_class = [one.weights_after(run.n_rounds) for one in run.runs]
         used = [np.flatnonzero(weights) for weights in by_class]
@@ -170,7 +170,7 @@ class LPBoostClassifier(BoostedCalibration):
             "row_weights_": among_all,
         }
 
-    def _warn_of_gap(self, run: ClassRuns[LPRun], fitted: dict[str, Any]) -> None:
+    def _warn_of_gap(self, run: ClassRuns, fitted: dict[str, Any]) -> None:
         least, gap = fitted["soft_margin_"].min(), fitted["duality_gap_"].max()
         if any(one.cut_short for one in run.runs):
             warn_user(

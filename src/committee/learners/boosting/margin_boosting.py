@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
         # weights add up to one, so that a score is a difference of shares; n rows make no class certain
         return Truncated(floor=0.5 / (count + len(self.classes_)))
 
-    def _run(self, rows: Rows, random: np.random.RandomState) -> ClassRuns[Any]:
+    def _run(self, rows: Rows, random: np.random.RandomState) -> ClassRuns:
         return ClassRuns.of(self, self._run_type, rows, random)
 
     def _pool(self, rows: Rows, seed: int) -> DistinctPool:
@@ -90,14 +90,14 @@ class MarginBoosting(Boosting, CalibratedClassifier):
             return StumpPool(table, stumps, threads), distinct
         return TreePool(table, GrowthLimits.of(self), threads), distinct
 
-    def _early_stopping(self, run: ClassRuns[Any], held_out: Rows) -> EarlyStopping:
+    def _early_stopping(self, run: ClassRuns, held_out: Rows) -> EarlyStopping:
         return EarlyStopping(HeldOutErrors(run, held_out, self._link(run.count)), self.n_iter_no_change)
 
-    def _held_out_votes(self, run: ClassRuns[Any], held_out: Rows) -> HeldOutVotes:
+    def _held_out_votes(self, run: ClassRuns, held_out: Rows) -> HeldOutVotes:
         errors = HeldOutErrors(run, held_out, self._link(run.count))
         return HeldOutVotes(errors.votes_after, errors.total_weight, errors.link)
 
-    def _fitted(self, run: ClassRuns[Any], n_rounds: int, losses: F64 | None) -> dict[str, Any]:
+    def _fitted(self, run: ClassRuns, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
         by_class = [one.weights_after(n_rounds) for one in run.runs]
         output = np.repeat(np.arange(len(by_class)), [len(weights) for weights in by_class])
         place = np.concatenate([np.arange(len(weights)) for weights in by_class])
@@ -111,7 +111,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
             **self._figures(run.runs, n_rounds),
         }
 
-    def _warn(self, run: ClassRuns[Any], fitted: dict[str, Any]) -> None:
+    def _warn(self, run: ClassRuns, fitted: dict[str, Any]) -> None:
         if all(one.useless for one in run.runs):
             warn_user(
                 "No voter beats chance: the committee is no better than guessing. Choose "
@@ -167,19 +167,16 @@ class VotingRun(ABC):
     def weights_after(self, n_rounds: int) -> F64: ...
 
 
-R = TypeVar("R", bound=VotingRun)
-
-
 @dataclass(eq=False)
-class ClassRuns(BoostingRun, Generic[R]):
+class ClassRuns(BoostingRun):
     pool: Pool
     rows: DistinctRows
-    runs: list[R]
+    runs: list[Any]
     n_classes: int
     count: float  # number of rows that the weights stand for
 
     @classmethod
-    def of(cls, model: Any, run_type: type[R], rows: Rows, random: np.random.RandomState) -> Self:
+    def of(cls, model: Any, run_type: type[VotingRun], rows: Rows, random: np.random.RandomState) -> Self:
         pool, distinct = model._pool(rows, int(random.randint(2**31 - 1)))
         n_classes = len(model.classes_)
         runs = [run_type(model, pool, distinct, k, rows.count) for k in scored_classes(n_classes)]
@@ -207,8 +204,8 @@ class ClassRuns(BoostingRun, Generic[R]):
 class HeldOutErrors:
     """Weighted error on held-out rows of votes whose weights may all change in a round; the link settles ties."""
 
-    def __init__(self, run: ClassRuns[VotingRun], rows: Rows, link: Link) -> None:
-        self.run: ClassRuns[VotingRun] = run
+    def __init__(self, run: ClassRuns, rows: Rows, link: Link) -> None:
+        self.run: ClassRuns = run
         self.rows: Rows = rows
         self.link: Link = link
         self._read = run.pool.read(rows.dense)

@@ -21,10 +21,9 @@ from committee.data.number_types import F64, Index
 from committee.data.table_schema import TableSchema
 from committee.data.text import check_names, warn_user
 
+# rounding error of the end of an interval, relative to the larger of the predicted end and the distance to it
 ROUNDED = 4.0 * float(np.finfo(np.float64).eps)
-"""Rounding error of the end of an interval, relative to the larger of the predicted end and the distance to it."""
-ROUNDING = 1e-9
-"""Relative error of a count that is taken for rounding: 0.9 of 10 rows are 9, whatever their float product is."""
+ROUNDING = 1e-9  # relative error of a count that is rounding: 0.9 of 10 rows are 9, whatever their float product is
 
 LabelScore: TypeAlias = Literal["lac", "aps"]
 Group = str | int | float | bool | None  # a group by its value; `None` for rows where it is missing

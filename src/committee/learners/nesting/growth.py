@@ -25,7 +25,7 @@ from committee.learners.nesting.weak_learners import (
 RowWeights: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 PLUS, MINUS = 0, 1  # the two answers, in the order of edges, votes and sums
-_SIGN = np.array([1.0, -1.0])
+SIGN = np.array([1.0, -1.0])
 _LEAST_DECREASE = 1e-6  # least share by which a useful voter's loss is below that of a constant vote
 
 
@@ -59,7 +59,7 @@ class Branching:
     @property
     def factors(self) -> F64:
         """exp(-alpha_a a b) of answer a and class b, ``(2, 2)``."""
-        return np.exp(-np.outer(self.alpha * _SIGN, _SIGN))
+        return np.exp(-np.outer(self.alpha * SIGN, SIGN))
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Growth:
                 weights[answer],
                 leaf.mass * float(found.Z[answer]),
                 reach[answer],
-                score=leaf.score + float(found.alpha[answer] * _SIGN[answer]),
+                score=leaf.score + float(found.alpha[answer] * SIGN[answer]),
             )
             for answer in (PLUS, MINUS)
         )
@@ -173,7 +173,7 @@ class Growth:
         node = len(self.trained)
         self.trained.append(Trained(found.trained.voter, None, found.trained.n_draws))
         self.following.append([-1, -1])
-        self.vote.append((found.alpha * _SIGN).tolist())
+        self.vote.append((found.alpha * SIGN).tolist())
         for before, answer in leaf.edges:
             self.following[before][answer] = node
         Z = float(found.Z.sum())
@@ -206,7 +206,7 @@ class Growth:
         if leaf.reach is not None:
             kept: F64 = np.minimum(leaf.reach, 1.0, dtype=np.float64)
             return kept
-        factors = np.exp(leaf.score * _SIGN)[1 - self.positive]
+        factors = np.exp(leaf.score * SIGN)[1 - self.positive]
         found = np.zeros_like(self.weights)
         np.divide(leaf.weights, self.weights, out=found, where=self.weights > 0.0)
         np.minimum(found * factors, 1.0, out=found)
@@ -218,7 +218,7 @@ class Growth:
         if leaf.reach is not None:
             return float((self.weights * leaf.reach).sum())
         # one path leads here, so that exp(-H y), equal for all rows of a class, can be taken out of their weights
-        return float(found.W.sum(axis=0) @ np.exp(_SIGN * leaf.score)) * leaf.mass
+        return float(found.W.sum(axis=0) @ np.exp(SIGN * leaf.score)) * leaf.mass
 
 
 def relative_entropy(weights: RowWeights, own: F64) -> float:

@@ -19,7 +19,7 @@ from committee import _core
 from committee.bounds.nested_trees import nesting_rate
 from committee.data.number_types import F64
 from committee.learners.base.parameters import COUNT, parameter, with_parameters
-from committee.learners.nesting.growth import MINUS, PLUS, Branching, Growth, Leaf, alphas, look_ahead
+from committee.learners.nesting.growth import MINUS, PLUS, SIGN, Branching, Growth, Leaf, alphas, look_ahead
 from committee.learners.nesting.nested_classifier import NestedClassifier, Run
 
 
@@ -331,7 +331,7 @@ class Collector:
                 growth.expected -= leaf.score * growth.reached(leaf)
         for answer, group in zip((PLUS, MINUS), groups, strict=True):
             joined = growth.merged(group)
-            vote = float(alpha[answer]) * (1.0 if answer == PLUS else -1.0)
+            vote = float(alpha[answer] * SIGN[answer])
             for node, side in joined.edges:
                 growth.vote[node][side] = vote
             joined.score = entry.score + vote
@@ -380,8 +380,7 @@ class Site:
     nodes: list[int]  # the graph's nodes in it
     seconds: float  # training time
     parts: list[Leaf | Site]  # leaves or sites after its answers, + first
-    above: Site | None  # the site before it, by `answer`
-    answer: int
+    above: Site | None  # the site before it
 
     def sites(self) -> list[Site]:
         return [self, *(site for part in self.parts if isinstance(part, Site) for site in part.sites())]
@@ -414,16 +413,13 @@ class GreedyNest:
             found, seconds = self.next_voter.pop(leaf)
             assert found is not None
             parts: list[Leaf | Site] = list(self.growth.branch(leaf, found))
-            above: Site | None = None
-            answer = PLUS
-            if top is not None:
-                places = ((site, k) for site in top.sites() for k, part in enumerate(site.parts))
-                above, answer = next((site, k) for site, k in places if site.parts[k] is leaf)
-            site = Site(leaf, [len(self.growth) - 1], seconds, parts, above, answer)
-            if above is None:
+            site = Site(leaf, [len(self.growth) - 1], seconds, parts, None)
+            if top is None:
                 top = site
             else:
-                above.parts[answer] = site
+                places = ((above, k) for above in top.sites() for k in range(len(above.parts)))
+                site.above, answer = next((above, k) for above, k in places if above.parts[k] is leaf)
+                site.above.parts[answer] = site
             self._collect(site)
             yield
 

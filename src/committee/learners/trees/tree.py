@@ -226,8 +226,7 @@ class TreeRegressor(OneTree, BaseRegressor, TreeParameters):
 
 # --- shrinkage of class shares towards those of ancestors -------------------------------------------------------------
 
-STRENGTHS = 2.0 ** (np.arange(-8, 21) / 2)
-"""Strengths that are tried, in rows."""
+STRENGTHS = 2.0 ** (np.arange(-8, 21) / 2)  # that are tried, in rows
 
 
 def shrunk_shares(tree: GrownTree, strength: float) -> F64:
