@@ -72,17 +72,6 @@ def test_they_are_what_shapley_says(case):
     assert_allclose(contributions(*case), tree_shap.contributions(*case), rtol=1e-11, atol=1e-12)
 
 
-@given(cases())
-def test_they_add_up_to_the_score(case):
-    forest, value, X, weights, n_outputs = case
-    shares = contributions(*case)
-    K = n_outputs // value.shape[1]
-    score = np.zeros((len(X), n_outputs))
-    for t, leaves in enumerate(forest.apply(X).T):
-        score[:, t % K : t % K + value.shape[1]] += weights[t // K] * value[forest.offset[t] + leaves]
-    assert_allclose(shares.sum(axis=1), score, rtol=1e-9, atol=1e-12)
-
-
 def random_chain(depth: int, p: int, rng: np.random.Generator) -> Forest:
     threshold = rng.normal(size=depth) - 1.0
     return added_up(chain(depth, threshold, p, value=rng.normal(size=(2 * depth + 1, 1))), rng)
@@ -103,26 +92,6 @@ def test_a_feature_that_no_tree_looks_at_gets_exactly_nothing():
     forest = random_chain(6, 3, rng)
     X = rng.normal(size=(20, 5))
     assert (contributions(replace(forest, n_features=5), forest.value, X, np.ones(1), 1)[:, 3:5] == 0).all()
-
-
-def test_features_that_play_the_same_part_get_the_same():
-    stumps = [random_chain(1, 1, np.random.default_rng(7)) for _ in range(2)]
-    feature = np.array([0, -1, -1, 1, -1, -1], np.int32)
-    forest = replace(Forest.concatenate(stumps), n_features=2, feature=feature)
-    X = np.repeat(np.linspace(-3, 3, 9)[:, None], 2, axis=1)
-    shares = contributions(forest, forest.value, X, np.ones(2), 1)
-    assert_array_equal(shares[:, 0], shares[:, 1])
-
-
-def test_over_the_training_rows_the_mean_is_the_expected_score():
-    rng = np.random.default_rng(3)
-    forest, X = random_chain(12, 4, rng), rng.normal(size=(500, 4))
-    reached = np.bincount(forest.apply(X)[:, 0], minlength=len(forest.feature)).astype(float)
-    for i in reversed(range(len(reached))):
-        if forest.feature[i] >= 0:
-            reached[i] = reached[forest.left[i]] + reached[forest.left[i] + 1]
-    shares = contributions(forest, forest.value, X, np.ones(1), 1, cover=reached)
-    assert_allclose(shares[:, -1, 0], forest.tally(X).mean(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 7, 500])

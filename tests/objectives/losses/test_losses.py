@@ -307,12 +307,6 @@ def test_intervals():
     assert str(whole) == "(-inf, inf)" and whole.holds([-np.inf, 0.0, np.inf]).tolist() == [False, True, False]
 
 
-def test_number_of_scores():
-    assert [losses.Logistic().n_scores(K) for K in (1, 2, 3, 9)] == [1, 1, 3, 9]
-    assert losses.Squared().n_scores() == 1
-    assert losses.Quantiles((0.2, 0.8)).n_scores() == 2
-
-
 class Slope(LogCosh):
     """A loss of a user's own, by its slope, whatever the targets are."""
 

@@ -174,19 +174,17 @@ def test_members_count_with_their_weights(n_classes):
     assert_allclose(probability_contributions(tempered, X).sum(axis=1), tempered.predict_proba(X), atol=1e-12)
 
 
-@pytest.mark.parametrize("vote", ["discrete", "confidence", "abstaining"])
-def test_boosting_of_trees_that_name_classes(vote):
-    X, y = numbers(2 if vote == "abstaining" else 3)
-    model = AdaBoostClassifier(10, vote=vote, calibrate=None).fit(X, y)
-    shares = probability_contributions(model.committee_, X)
-    assert_allclose(shares.sum(axis=1), model.predict_proba(X), atol=1e-12)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_scores_that_are_cut_off(n_classes):
+@pytest.mark.parametrize(
+    ("model", "n_classes"),
+    [
+        *((AdaBoostClassifier(10, vote=vote, calibrate=None), 3) for vote in ("discrete", "confidence")),
+        (AdaBoostClassifier(10, vote="abstaining", calibrate=None), 2),
+        *((QuadBoostClassifier(random_state=0), n_classes) for n_classes in (2, 3)),
+    ],
+)
+def test_they_add_up_for_trees_that_name_classes_and_scores_that_are_cut_off(model, n_classes):
     X, y = numbers(n_classes)
-    model = QuadBoostClassifier(random_state=0).fit(X, y)
-    shares = probability_contributions(model.committee_, X)
+    shares = probability_contributions(model.fit(X, y).committee_, X)
     assert_allclose(shares.sum(axis=1), model.predict_proba(X), atol=1e-12)
 
 

@@ -18,7 +18,6 @@ from committee.vote.explain.rules import (
     coefficient_names,
     leaf_conditions,
     leaf_models,
-    leaf_rules,
 )
 from tests.vote.explain.mixed_table import N, mixed_table, scores
 
@@ -86,15 +85,6 @@ def test_long_lists_of_categories_name_the_fewer():
     assert Condition(0, codes=frozenset(range(38)), missing=False).words(table) == "c not in {k38, k39}"
     assert Condition(0, codes=frozenset(range(40)), missing=False).words(table) == "c is not missing"
     assert Condition(0, codes=frozenset({3, 39}), missing=False).words(table) == "c in {k03, k39}"
-
-
-def test_rules_of_a_plain_forest():
-    from committee import TreeVoter
-
-    X, y = load_iris(return_X_y=True)
-    tree = TreeVoter(max_depth=2).fit(X, y)
-    rules = leaf_rules(tree.committee_.voters, 0, tree.table_)
-    assert len(rules) == int((tree.committee_.voters.feature < 0).sum())
 
 
 @pytest.mark.parametrize("tree", ["shared", "per_class"])

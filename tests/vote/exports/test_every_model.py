@@ -166,18 +166,6 @@ def test_a_softmax_is_in_single_precision_and_its_sums_are_not() -> None:
         committee.to_treelite(boosted, output="scores")  # type: ignore[arg-type]
 
 
-def test_categories_and_unseen_ones() -> None:
-    table = mixed(400, 0)
-    new = unseen(mixed(N, 1))
-    for learner in (
-        committee.GradientBoostingClassifier(n_estimators=20, categorical_features=["colour", "number", "flag"]),
-        committee.RandomForestClassifier(10, calibrate=False, random_state=0),
-    ):
-        model: Any = learner.fit(table, target(table))
-        found = asked(committee.to_treelite(model), model.committee_.encode(new))
-        assert_allclose(found[:, -1], model.predict_proba(new)[:, 1], rtol=0.0, atol=CLOSE)
-
-
 def test_ensembles_of_other_libraries() -> None:
     X, y, X_new = table_of_classes(3)
     forest = RandomForestClassifier(20, random_state=0).fit(X, y)

@@ -81,17 +81,6 @@ def tables_for(model: Any) -> list[tuple[Any, Any, Any]]:
     return [table_of_numbers()] if is_regressor(model) else [table_of_classes(2), table_of_classes(3)]
 
 
-def test_boosting_compares_doubles() -> None:
-    X, y = make_classification(N, 8, random_state=0)
-    model = committee.GradientBoostingClassifier(n_estimators=20, random_state=0).fit(X[:400], y[:400])
-    forest: Any = model.committee_.voters
-    split = forest.feature >= 0
-    X[: split.sum(), 0] = 0.0
-    near = np.nextafter(forest.threshold[split], np.inf)
-    X[np.arange(split.sum()), forest.feature[split]] = near
-    assert_same(committee.as_sklearn(model), model, X)
-
-
 ROUND_TRIPS = [
     (RandomForestClassifier(20, random_state=0), RandomForestClassifier),
     (ExtraTreesClassifier(20, random_state=0), RandomForestClassifier),
