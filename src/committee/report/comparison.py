@@ -17,12 +17,7 @@ from scipy import stats
 
 from committee.data.labels import Task
 from committee.data.number_types import is_whole
-from committee.report.crossvalidation import (
-    Cells,
-    FoldResult,
-    checkpointed_fits,
-    run_folds,
-)
+from committee.report.crossvalidation import Cells, FoldResult, checkpointed_fits, run_folds
 from committee.report.folds import ComparedRows, Folds, Numbers, Split, Table
 from committee.report.metrics import Reliability, chosen_metrics, default_metrics, known_metric, metric_words
 from committee.report.models import BASELINE, ComparedModel, compared_models, weight_argument

@@ -9,15 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.data.text import shortened
-from committee.report.displays.base import (
-    COLORS,
-    GRID,
-    PALE,
-    CurvesDisplay,
-    legend_above,
-    new_figure,
-    open_axes,
-)
+from committee.report.displays.base import COLORS, GRID, PALE, CurvesDisplay, legend_above, new_figure, open_axes
 from committee.report.drawing.chart import Chart, Curve, Guide, Mark, dash
 from committee.report.drawing.scale import Scale
 from committee.vote.committee import Committee
