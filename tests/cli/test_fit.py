@@ -120,16 +120,6 @@ def test_nothing_is_kept_without_a_file(table, tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_committee_goes_on_from_a_checkpoint(table, tmp_path):
-    path, checkpoint = tmp_path / "m.safetensors", tmp_path / "fit.checkpoint"
-    X, y = split_target(read_table(table, drop=["price", "spoilt"]), "label")
-    model = CommitteeClassifier("fast", random_state=0).fit(X, y, checkpoint=checkpoint)
-    options = ("-t", "label", "--drop", "price,spoilt", "--effort", "fast", "-o", path, "--checkpoint", checkpoint)
-    assert "resuming from" in succeed("fit", table, *options).stderr
-    assert_array_equal(load(path).predict_proba(X), model.predict_proba(X))
-    assert not checkpoint.exists()
-
-
 @pytest.fixture
 def waiting_fit(request, tmp_path):
     """`committee fit` whose candidate of the class `request.param` waits for a signal when its training begins."""

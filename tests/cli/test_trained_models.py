@@ -288,21 +288,16 @@ def test_margins_refuses(folder, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def flowers(tmp_path_factory):
-    flowers = tmp_path_factory.mktemp("convert")
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    pl.from_pandas(X).with_columns(kind=np.array(["a", "b", "c"])[y]).write_csv(flowers / "rows.csv")
-    pl.from_pandas(X).write_csv(flowers / "numbers.csv")
-    return flowers
-
-
-@pytest.fixture(scope="module")
 def iris():
     return load_iris(return_X_y=True, as_frame=True)
 
 
-def flower_rows(flowers):
-    return pl.read_csv(flowers / "rows.csv").drop("kind")
+@pytest.fixture(scope="module")
+def flowers(iris, tmp_path_factory):
+    folder, frame = tmp_path_factory.mktemp("convert"), pl.from_pandas(iris[0])
+    frame.with_columns(kind=np.array(["a", "b", "c"])[iris[1]]).write_csv(folder / "rows.csv")
+    frame.write_csv(folder / "numbers.csv")
+    return folder
 
 
 def test_scikit_learns_forest_by_skops_and_by_a_trusted_pickle(flowers, iris, tmp_path):
@@ -314,7 +309,7 @@ def test_scikit_learns_forest_by_skops_and_by_a_trusted_pickle(flowers, iris, tm
     trusted = succeed("convert", tmp_path / "forest.joblib", "--trust-pickle", "-o", tmp_path / "b.st")
     assert "is opened as a pickle: any code in it runs" in trusted.stderr
     for name in ("a.st", "b.st"):
-        assert_array_equal(load(tmp_path / name).predict_proba(flower_rows(flowers)), forest.predict_proba(X))
+        assert_array_equal(load(tmp_path / name).predict_proba(pl.from_pandas(X)), forest.predict_proba(X))
     assert "can run any code when it is opened" in fail("convert", tmp_path / "forest.joblib", "-o", tmp_path / "c.st")
     assert not (tmp_path / "c.st").exists()
     converted = tmp_path / "a.st", flowers / "rows.csv"
@@ -329,7 +324,7 @@ def test_scikit_learns_forest_by_skops_and_by_a_trusted_pickle(flowers, iris, tm
 
 
 @pytest.mark.parametrize("ending", ["json", "ubj"])
-def test_xgboost_until_early_stopping(flowers, iris, tmp_path, ending):
+def test_xgboost_until_early_stopping(iris, tmp_path, ending):
     X, y = iris
     booster = xgboost.XGBClassifier(n_estimators=60, early_stopping_rounds=2)
     booster.fit(X[::2], y[::2], eval_set=[(X[1::2], y[1::2])], verbose=False)
@@ -337,7 +332,7 @@ def test_xgboost_until_early_stopping(flowers, iris, tmp_path, ending):
     result = succeed("convert", tmp_path / f"x.{ending}", "--classes", "a,b,c", "-o", tmp_path / "x.st")
     assert f"{booster.best_iteration + 1} voters" in result.stderr and "'a', 'b', 'c'" in result.stderr
     found = load(tmp_path / "x.st")
-    assert_allclose(found.predict_proba(flower_rows(flowers)), booster.predict_proba(X), atol=1e-6)
+    assert_allclose(found.predict_proba(pl.from_pandas(X)), booster.predict_proba(X), atol=1e-6)
     assert found.classes.tolist() == ["a", "b", "c"]
 
 
@@ -365,7 +360,7 @@ def test_lightgbm_with_categories_and_names(tmp_path):
 
 
 def test_converted_regressors(flowers, tmp_path):
-    rows = pl.read_csv(flowers / "rows.csv").drop("kind")
+    rows = pl.read_csv(flowers / "numbers.csv")
     X, y = rows[:, :3].to_pandas(), rows[:, 3].to_numpy()
     forest = ensemble.RandomForestRegressor(5, random_state=0).fit(X, y)
     skops.io.dump(forest, tmp_path / "forest.skops")

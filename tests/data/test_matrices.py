@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 
 from committee import scan
 from committee.data.bins import Bins, cell_sums, row_digests, unordered_digests
-from committee.data.matrices import SparseMatrix, is_sparse
+from committee.data.matrices import SparseMatrix
 from committee.data.out_of_core.scan import draw_stratified_rows
 from committee.data.out_of_core.training_pieces import OutOfCoreMatrix, Storage, scan_training_pieces
 from committee.data.table_schema import TableSchema
@@ -143,12 +143,6 @@ def test_schema_of_a_sparse_table():
     with pytest.raises(ValueError, match="X is sparse, but column 'x1' has categories"):
         TableSchema(None, (None, (1, 2))).encode_sparse(X)
     assert schema.encode_sparse(X[:1]).shape == (1, 2)
-
-
-def test_what_is_sparse():
-    assert is_sparse(scipy.sparse.coo_array((1, 1)))
-    assert is_sparse(SparseMatrix.read(scipy.sparse.csr_array((1, 1))))
-    assert not is_sparse(np.zeros((1, 1)))
 
 
 X = np.random.default_rng(0).normal(size=(90, 3)).round(1)

@@ -241,9 +241,6 @@ def test_lines_of_another_length_and_nul_bytes_without_column_names(tmp_path: Pa
         read_table(written(tmp_path, "1,2,x\0x\n3,4,y\n"), header=False)
     with pytest.raises(ValueError, match=r"NUL byte in line 2 \(column 'column_1'\)"):
         read_table(written(tmp_path, "# remark\nfirst\0,b,y\n1,2,x\n"))
-    (tmp_path / "wide.csv").write_bytes("ab,cd\n1,2\n".encode("utf-16-le"))
-    with pytest.raises(ValueError, match="is not UTF-8 text"):
-        read_table(tmp_path / "wide.csv")
 
 
 def test_a_title_above_text_and_dates(tmp_path: Path) -> None:
