@@ -32,7 +32,8 @@ from committee.cli.terminal import (
     notes_on_warnings,
     print_comparison,
 )
-from committee.report.models import BASELINE, PEERS
+from committee.data.text import check_names
+from committee.report.models import BASELINE, PEERS, compared_models
 
 if TYPE_CHECKING:
     import polars as pl
@@ -128,7 +129,6 @@ def compare(
 
         from committee.report.comparison import compare as run
         from committee.report.metrics import chosen_metrics, default_metrics
-        from committee.report.models import compared_models
 
         data = data or []
         check_writable(options.report, options.json, options.checkpoint, read=data)
@@ -208,7 +208,6 @@ def _example(example: str, categorical: tuple[str, ...], drop: tuple[str, ...]) 
     import polars as pl
 
     from committee.data.examples import load_example
-    from committee.data.text import check_names
 
     frame = load_example(example)
     for option, names in (("--categorical", categorical), ("--drop", drop)):

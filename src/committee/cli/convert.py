@@ -15,7 +15,8 @@ import typer
 from committee.cli.files import check_writable, is_safetensors, load_learner, save_model
 from committee.cli.options import split_names
 from committee.cli.terminal import Debug, error_lines, info, note, notes_on_warnings
-from committee.data.text import pluralize
+from committee.data.packages import require_package
+from committee.data.text import pluralize, quoted
 
 if TYPE_CHECKING:
     from committee.vote.adapters.boosted_model import BoostedModel
@@ -89,8 +90,6 @@ def _with_class_names(model: Any, names: tuple[str, ...]) -> Any:
 
 
 def _summary(committee: Any) -> str:
-    from committee.data.text import quoted
-
     table = committee.table
     columns = "columns read by the voters themselves" if table is None else pluralize(table.n_features, "column")
     unnamed = "" if table is None or table.names is not None else " without names, matched by position"
@@ -224,8 +223,6 @@ def _lightgbm_text(path: Path) -> Any:
 
 
 def _skops(path: Path) -> Any:
-    from committee.data.packages import require_package
-
     require_package("skops", "a .skops file")
     from zipfile import BadZipFile
 

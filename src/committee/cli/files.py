@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from committee.cli.terminal import info, note
-from committee.files.writing import check_replaceable, replacing, write_file
+from committee.data.text import quoted
+from committee.files.writing import check_replaceable, replacing, scratch_folder, write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,8 +38,6 @@ _MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"\x1f\x8b": ".csv.gz", b"
 @contextmanager
 def standard_input_as_file(data: Sequence[Path]) -> Iterator[list[Path]]:
     """Tables are read more than once, which standard input cannot be."""
-    from committee.files.writing import scratch_folder
-
     if STANDARD not in data:
         yield list(data)
         return
@@ -114,8 +113,6 @@ def check_not_dropped(learner: Any, dropped: Sequence[str]) -> None:
 
 
 def _columns(names: Sequence[str]) -> str:
-    from committee.data.text import quoted
-
     return f"{'column' if len(names) == 1 else 'columns'} {quoted(names)}"
 
 

@@ -39,7 +39,8 @@ from committee.cli.terminal import (
     print_tables,
     with_options,
 )
-from committee.data.text import byte_text, pluralize, quoted
+from committee.data.readers.cells import blanks_note, missing_marks_note
+from committee.data.text import byte_text, pluralize, quoted, suggest_names
 from committee.report.models import PEERS
 
 if TYPE_CHECKING:
@@ -161,8 +162,6 @@ class FitOptions:
         return "committee" if self.model == "auto" else self.model
 
     def check(self) -> None:
-        from committee.data.text import suggest_names
-
         model, folds, conformal = self.model_name, self.folds, self.conformal
         if model in PEERS and model not in MODELS:
             raise ValueError(f"{model} is only for committee compare; choose one of {', '.join(MODELS)}")
@@ -220,7 +219,6 @@ def fit(
         check_writable(output, checkpoint, read=data)
         rows = _read(data, target, table, options)
         from committee.cli.training_table import describe_target
-        from committee.data.readers.cells import blanks_note, missing_marks_note
         from committee.files.documents import Provenance
         from committee.report.prediction_sets import model_inside, sets_grid
         from committee.report.provenance import row_sketch

@@ -15,6 +15,7 @@ from committee import MODELS
 from committee.cli.files import standard_input_as_file
 from committee.cli.terminal import error_lines
 from committee.data.readers.file_format import DATE_ORDERS, FileFormat
+from committee.data.text import suggest_names
 
 FILES = "CSV, TSV, JSON lines (these also .gz), Parquet, Feather, .xlsx or .ods, or one of them in a .zip"
 
@@ -185,8 +186,6 @@ def split_names(values: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def check_choice(option: str, given: str, known: Sequence[str]) -> None:
-    from committee.data.text import suggest_names
-
     if given not in known:
         raise ValueError(f"{option} {given!r} is unknown; {suggest_names(given, list(known))}")
 
@@ -202,8 +201,6 @@ def check_time_limit(seconds: float | None) -> None:
 
 
 def set_parameters(learner: Any, name: str, settings: Sequence[str]) -> None:
-    from committee.data.text import suggest_names
-
     for setting in settings:
         parameter, equals, text = setting.partition("=")
         parameter = parameter.strip()

@@ -24,7 +24,8 @@ from committee.cli.files import (
 from committee.cli.options import ModelFile, Progress, TableOptions, Threshold, split_names, takes_options
 from committee.cli.row_columns import ModelExposure, fitted_exposure, log_exposure, note_without_exposure
 from committee.cli.terminal import Debug, error_lines, info, notes_on_warnings, print_notes
-from committee.data.text import printable
+from committee.data.readers.cells import missing_marks_note
+from committee.data.text import check_names, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,9 +142,7 @@ def _predict_chunks(
 ) -> None:
     from committee.cli.chunks import chunk_frame, files_in_chunks, model_chunks, open_chunks, with_progress
     from committee.data.out_of_core.converted_files import RawCellReader
-    from committee.data.readers.cells import missing_marks_note
     from committee.data.readers.features import LearnedColumns
-    from committee.data.text import check_names
 
     learner, ids = predictions.learner, predictions.ids
     columns = LearnedColumns.of_model(learner)

@@ -31,7 +31,7 @@ from committee.cli.options import (
 )
 from committee.cli.row_columns import ModelExposure, Weight, fitted_exposure
 from committee.cli.terminal import Debug, error_lines, info, note, print_sentences, print_tables, with_options
-from committee.data.text import pluralize
+from committee.data.text import pluralize, suggest_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -248,7 +248,6 @@ def explain(
 
 
 def _class(learner: Any, label: str | None) -> Any:
-    from committee.data.text import suggest_names
     from committee.report.explanation import explains_probabilities
 
     if label is None:

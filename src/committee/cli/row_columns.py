@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from committee.cli.terminal import note
+from committee.data.text import pluralize, suggest_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -114,8 +115,6 @@ def take_row_columns(
     frame: pl.DataFrame, columns: RowColumns, dropped: tuple[str, ...] = ()
 ) -> tuple[pl.DataFrame, RowValues]:
     """Times stay in the table unless `dropped` names them."""
-    from committee.data.text import pluralize, suggest_names
-
     for option, name in columns.named.items():
         if name not in frame.columns:
             raise ValueError(f"{option} {name!r} is not a column; {suggest_names(name, frame.columns)}")
@@ -182,8 +181,6 @@ def check_exposure_column(name: str | None, target: str, others: Mapping[str, st
 
 
 def take_exposure(frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, F64]:
-    from committee.data.text import suggest_names
-
     if name not in frame.columns:
         raise ValueError(f"--exposure {name!r} is not a column; {suggest_names(name, frame.columns)}")
     return frame.drop(name), numbers_of(frame[name], "exposure", positive=True)
