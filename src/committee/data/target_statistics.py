@@ -274,13 +274,10 @@ def _row_hashes(X: F64, table: TableSchema) -> tuple[NDArray[np.uint64], NDArray
     hashed = X.copy()
     for j, categories in enumerate(table.categories):
         if categories:
-            words = [_text_hash(each) if isinstance(each, str) else float(each) for each in categories]
+            # hashes of texts are above 0, and exact in single precision
+            words = [1.0 + (crc32(each.encode()) >> 8) if isinstance(each, str) else float(each) for each in categories]
             code = np.where(np.isnan(X[:, j]), len(words), X[:, j]).astype(np.intp)
             hashed[:, j] = np.append(np.array(words, dtype=np.float64), np.nan)[code]
     every = cell_sums(hashed, 1)
     hashed[:, table.n_levels > 0] = 0.0  # which adds nothing
     return every, cell_sums(hashed, 1)
-
-
-def _text_hash(text: str) -> float:
-    return 1.0 + (crc32(text.encode()) >> 8)  # above 0, and exact in single precision

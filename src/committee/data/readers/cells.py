@@ -212,11 +212,6 @@ def with_sign(base: str, sign: str) -> str:
     return f"{base} {sign}".rstrip()
 
 
-def accounting_negatives(texts: pl.Series) -> pl.Series:
-    """Return a mask of the cells that are written as ``(1.23)`` or ``1.23-``, as negative numbers may be."""
-    return _match_any(texts, (_PARENTHESES, _TRAILING_MINUS))
-
-
 def unusual_negatives(texts: pl.Series) -> pl.Series:
     return _match_any(texts, (pattern for pattern, _ in _NEGATIVES))
 
@@ -278,7 +273,7 @@ def common_sign(present: pl.Series) -> str | None:
 def matching_formats(present: pl.Series) -> list[str]:
     """Return at most 2 formats that all cells of a column fit, which has no missing cell."""
     sign = common_sign(present)
-    if sign is None or accounting_negatives(present).all():  # labels such as (1) and (2)
+    if sign is None or _match_any(present, (_PARENTHESES, _TRAILING_MINUS)).all():  # labels such as (1) and (2)
         return []
     forms = (with_sign(base, sign) for base in (COMMA, THOUSANDS))
     return [form for form in forms if not parse_numbers(present, form).null_count()]
