@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
@@ -203,18 +202,6 @@ def test_held_out_rows_choose():
 
 
 @pytest.mark.parametrize(
-    "model", [AdaBoostClassifier(100), RandomForestClassifier(50), SBPMTClassifier(), ArcGVClassifier()], **named
-)
-def test_probabilities_mean_more(model):
-    for X, y in (load_breast_cancer(return_X_y=True), load_wine(return_X_y=True)):
-        losses = []
-        for calibrate in (None, "auto"):
-            fitted = clone(model).set_params(random_state=0, calibrate=calibrate).fit(X[::2], y[::2])
-            losses.append(log_loss(y[1::2], fitted.predict_proba(X[1::2])))
-        assert losses[1] < losses[0] + 0.02
-
-
-@pytest.mark.parametrize(
     "model", [AdaBoostClassifier(3), ArcGVClassifier(3), RandomForestClassifier(1, random_state=0)], **named
 )
 def test_tiny_tables(model):
@@ -370,11 +357,3 @@ def test_samples_do_not_depend_on_the_order_of_rows():
     )
     assert 300 < len(here) < 500 and (here.labels == 1).sum() == 2
     assert_array_equal(np.sort(here.X, axis=0), np.sort(there.X, axis=0))
-
-
-def test_weights_of_rows_are_copies():
-    X, y = numbers(2, 300)
-    times = np.random.default_rng(0).integers(0, 4, 300)
-    one = AdaBoostClassifier(10).fit(X, y, sample_weight=times)
-    other = AdaBoostClassifier(10).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
-    assert_allclose(one.temperature_, other.temperature_, rtol=1e-12)

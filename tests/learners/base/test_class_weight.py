@@ -89,21 +89,6 @@ def test_only_ratios_matter_also_of_class_weights(subject):
     assert_same_bits(subject.fit(X, y, w, class_weight={"ant": 0.25, "bee": 0.5}), model, X)
 
 
-@pytest.mark.one_in(3)
-@quiet
-@each_classifier
-def test_a_heavier_class_is_elected_more_often(subject):
-    X, y = numbers(2, 300, 5)
-    y = np.where(np.random.default_rng(0).random(300) < 0.3, 1 - y, y)
-    params: dict = {}
-    if "min_weight_leaf" in subject.model.get_params():  # a leaf of one class elects it, whatever it weighs
-        params = {"min_weight_leaf": 0.05}
-    elif isinstance(subject.model, SubaggingClassifier):
-        params = {"estimator": TreeVoter(min_weight_leaf=0.05)}
-    light, heavy = (subject.fit(X[::2], y[::2], class_weight={1: factor}, **params) for factor in (0.1, 10.0))
-    assert (light.predict(X[1::2]) == 1).mean() <= (heavy.predict(X[1::2]) == 1).mean()
-
-
 @pytest.mark.parametrize(
     "model",
     [

@@ -7,7 +7,6 @@ import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -98,21 +97,6 @@ def test_few_columns_meet(constraints, most, n_classes, tree):
     names = [[name] for name in X] if most == 1 else [list(pair) for pair in combinations(X, 2)]
     listed = type(model)(**(model.get_params() | {"interaction_constraints": names})).fit(X, y)
     assert_array_equal(answer(listed, X), answer(model, X))
-
-
-@pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
-@both
-def test_sparse_tables(kind, make):
-    rng = np.random.default_rng(0)
-    X = scipy.sparse.random_array((300, P), density=0.4, rng=rng, data_sampler=lambda size: rng.normal(size=size))
-    z = X.toarray() @ np.arange(P) + 3 * X.toarray()[:, 0] * X.toarray()[:, 1] + rng.normal(size=300)
-    y = (z > 0).astype(int) if kind == "classes" else z
-    for constraints in ([[0, 1], [1, 2, 3]], "no_interactions"):
-        for max_features in (None, 0.5):
-            model = learner(kind, interaction_constraints=constraints, max_features=max_features)
-            sparse, dense = model.fit(make(X), y), learner(**{"kind": kind} | model.get_params()).fit(X.toarray(), y)
-            assert_array_equal(answer(sparse, X.toarray()), answer(dense, X.toarray()))
-            assert all(len(path) <= 3 for path in paths(sparse))
 
 
 @both

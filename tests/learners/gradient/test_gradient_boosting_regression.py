@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.multioutput import MultiOutputRegressor
 
 import committee
 from committee import GradientBoostingClassifier, GradientBoostingRegressor, QuadBoostRegressor
@@ -258,22 +257,6 @@ def test_a_function_as_loss_sees_one_target_at_a_time():
 
     model = boosting(loss=squared).fit(X, Y)
     assert_allclose(model.predict(X), boosting().fit(X, Y).predict(X))
-
-
-def test_levels_of_many_stand_on_one_axis():
-    rng = np.random.default_rng(0)
-    town, x = rng.integers(60, size=900), rng.normal(size=900)
-    effect = rng.normal(size=(60, 1)) * np.array([1.0, -2.0, 0.0])
-    Y = effect[town] + x[:, None] * np.array([1.0, 0.0, 2.0]) + rng.normal(size=(900, 3))
-    noise = rng.integers(200, size=900)
-    X = pd.DataFrame({"town": [f"t{k}" for k in town], "noise": [f"n{k}" for k in noise], "x": x})
-    model = GradientBoostingRegressor(random_state=0).fit(X[:600], Y[:600])
-    apart = MultiOutputRegressor(GradientBoostingRegressor(random_state=0)).fit(X[:600], Y[:600])
-    assert model.score(X[600:], Y[600:]) > apart.score(X[600:], Y[600:]) - 0.02
-    said = np.array(model.table_.values[0].values)
-    order = [int(level[1:]) for level in model.table_.categories[0]]
-    assert abs(np.corrcoef(said, effect[order, 0])[0, 1]) > 0.9
-    assert len(set(model.table_.values[1].values)) == 1  # of levels that say nothing
 
 
 @pytest.mark.parametrize(
