@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
@@ -265,6 +266,13 @@ def test_parameters_that_contradict_each_other_are_named(model, message):
 def test_constant_columns_make_no_voter(learner, dictionary):
     with pytest.raises(ValueError, match="every column of X is constant"):
         learner(dictionary=dictionary).fit(np.ones((10, 2)), np.arange(10) % 2)
+
+
+def test_a_users_classifier_is_kept_with_its_sign():
+    X, y = load_iris(return_X_y=True)
+    committee = QuadBoostClassifier(dictionary=GaussianNB(), n_estimators=5).fit(X, y).committee_
+    F = committee.intercept + np.einsum("ntk,t->nk", committee.votes(X), committee.weights)
+    assert_allclose(committee.decision_function(X), F)
 
 
 SPLINES = make_pipeline(SplineTransformer(n_knots=4, degree=2), Ridge(alpha=5.0))
