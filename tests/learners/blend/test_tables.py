@@ -109,24 +109,6 @@ def test_a_distilled_model_has_the_parts_and_their_effects(tmp_path):
         assert found >= {"sold (weekday)", "sold (hour)", "x"}
 
 
-def test_numbers_of_seconds_and_missing_dates_have_parts_too():
-    X = sales()
-    X = X.with_columns(pl.when(pl.col("x") > 1.0).then(None).otherwise(pl.col("sold")).alias("sold"))
-    y = target(CommitteeRegressor, X.with_columns(sold=sales()["sold"]))
-    model = CommitteeRegressor(**FAST).fit(X, y)
-    assert np.isfinite(model.predict(X)).all()
-
-
-def test_rows_without_weight_are_absent():
-    X = sales()
-    y = target(CommitteeRegressor, X)
-    more = pl.concat([X, sales(30, seed=2)])
-    weights = np.append(np.ones(len(X)), np.zeros(30))
-    once = CommitteeRegressor(**FAST).fit(X, y)
-    twice = CommitteeRegressor(**FAST).fit(more, np.append(y, np.zeros(30)), weights)
-    assert_array_equal(once.predict(X), twice.predict(X))
-
-
 def test_tables_in_chunks_have_no_parts(tmp_path):
     X = sales()
     X.with_columns(y=target(CommitteeRegressor, X)).write_parquet(tmp_path / "t.parquet")

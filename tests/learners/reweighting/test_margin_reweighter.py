@@ -11,7 +11,6 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
-    BaggingRegressor,
     ExtraTreesClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
@@ -233,8 +232,6 @@ def test_limits_and_prices_choose_a_step():
     assert small.committee_.n_voters == len(small.weights_) <= 7 < model.committee_.n_voters
     smaller = small.prune(3)
     assert set(smaller.voters_) <= set(range(small.committee_.n_voters)) and len(smaller.voters_) <= 3
-    assert len(pickle.dumps(small)) < len(pickle.dumps(FOREST)) / 4
-    assert_array_equal(pickle.loads(pickle.dumps(small)).predict(X), small.predict(X))
     path = small.pruning_path_
     for price in (0.0, 0.005, 0.03, 1.0):
         chosen = path.chosen(min_gain=price)
@@ -263,18 +260,11 @@ def test_accuracy_and_margins_on_the_path_are_those_of_the_committee():
     ("ensemble", "error", "message"),
     [
         (FrozenEstimator(RandomForestClassifier()), NotFittedError, "not fitted"),
-        (BaggingClassifier(), NotFittedError, "not fitted"),
-        (VotingClassifier([("a", GaussianNB())]), NotFittedError, "not fitted"),
-        (committee.RandomForestClassifier(), NotFittedError, "not fitted"),
         (LogisticRegression().fit(X, y), TypeError, "no adapter"),
         (committee.RandomForestRegressor(3).fit(X, y).committee_, TypeError, "predicts numbers"),
         (committee.RandomForestRegressor(3).fit(X, y), TypeError, REGRESSOR),
-        (committee.GradientBoostingRegressor(n_estimators=3).fit(X, y), TypeError, REGRESSOR),
         (GradientBoostingRegressor(n_estimators=3).fit(X, y), TypeError, REGRESSOR),
-        (BaggingRegressor(n_estimators=3).fit(X, y), TypeError, REGRESSOR),
         (None, TypeError, "must be a fitted classifier"),
-        ("forest", TypeError, "must be a fitted classifier"),
-        (RandomForestClassifier, TypeError, "must be a fitted classifier"),
         (FOREST_VOTERS.select(slice(0, 1)), ValueError, "1 voter; re-weighting needs at least 2"),
         (FOREST_VOTERS.select(slice(None), np.zeros(40)), ValueError, "No voter of the ensemble has any weight"),
         (RandomForestClassifier(3).fit(X, np.zeros(400)), ValueError, "has one class; at least two are needed"),
@@ -300,7 +290,6 @@ def test_what_is_not_fitted_neither_predicts_nor_is_pruned():
         ({"slack": 0.1}, r"slack=0\.1 has no meaning for objective='soft_margin', only for uniform, rank, percentile"),
         ({"xi": 0.1}, r"xi=0\.1 has no meaning for objective='soft_margin', only for percentile, range"),
         ({"objective": "percentile", "xi": 0}, r"xi=0 is not in \(0, 1\]; it is a share of the rows"),
-        ({"objective": "range", "xi": 1.1}, r"xi=1\.1 is not in \(0, 1\]; it is a share of the rows"),
         ({"objective": "range", "xi": np.inf}, r"xi=inf is not in \(0, 1\]; it is a share of the rows"),
         ({"objective": "range", "xi": np.nan}, r"The 'xi' parameter of MarginReweighter must be .* Got nan instead"),
         ({"objective": "range", "xi": 1.0}, r"xi=1\.0 requires margins .* the largest feasible xi"),
@@ -353,11 +342,7 @@ def with_value(value):
         (X[:, 0], y, None, "Expected 2D array, got 1D array"),
         (X[:0], y[:0], None, "No row is left"),
         (with_value(np.inf), y, None, "column 'x2' holds infinity at row 3"),
-        (with_value(-np.inf), y, None, "column 'x2' holds infinity at row 3"),
         (X, y, np.ones(3), r"sample_weight has shape \(3,\)"),
-        (X, y, np.full(400, np.nan), "contains NaN"),
-        (X, y, np.full(400, np.inf), "contains infinity"),
-        (X, y, np.full(400, -1.0), "weights must not be negative"),
         (X, y, np.zeros(400), "zero for every row"),
     ],
 )

@@ -181,13 +181,10 @@ class LeafColumns:
                     codes[t, rows][seen[rows, t]] = none[t]
         return _core.LeafPlaces(codes, self.start)
 
-    def mean(self, leaf: NDArray[np.signedinteger], unseen: Mask | None, value: F64, n_threads: int = 1) -> F64:
-        """Return the mean ``(n, D)`` of the column values ``(M, D)`` over each row's `unseen` trees, all if `None`."""
-        return self.means(leaf, unseen, [value], n_threads)[0]
-
     def means(
         self, leaf: NDArray[np.signedinteger], unseen: Mask | None, values: list[F64], n_threads: int = 1
     ) -> list[F64]:
+        """Return the means ``(n, D)`` of column values ``(M, D)`` over each row's `unseen` trees, all if `None`."""
         places = self.places(leaf, None if unseen is None else ~unseen)
         count = self.n_trees if unseen is None else unseen.sum(axis=1)[:, None]
         return [places.scores(value, n_threads) / np.maximum(count, 1) for value in values]

@@ -153,7 +153,8 @@ class CutFold:
         return with_nan(found, usable), with_nan(statistics, usable)
 
     def _score(self, value: F64, trees: Mask | None) -> F64:
-        return self._cut.columns.mean(self._cut.reached(self._held), trees, self._cut.columns.values(value))
+        columns = self._cut.columns
+        return columns.means(self._cut.reached(self._held), trees, [columns.values(value)])[0]
 
 
 @dataclass(frozen=True, eq=False)
