@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.voters.forest import Forest
 from tests.core.cases import chain, check_threads
-from tests.oracles import traverse, tree_shap
+from tests.oracles import traverse
 
 F64 = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def cases(draw: st.DrawFn) -> tuple[Forest, F64, F64, F64, int]:
 @settings(max_examples=40)
 @given(cases())
 def test_they_are_what_shapley_says(case):
-    assert_allclose(contributions(*case), tree_shap.contributions(*case), rtol=1e-11, atol=1e-12)
+    assert_allclose(contributions(*case), traverse.contributions(*case), rtol=1e-11, atol=1e-12)
 
 
 def random_chain(depth: int, p: int, rng: np.random.Generator) -> Forest:
@@ -139,7 +139,7 @@ def test_they_are_halves_of_the_interaction_index(case):
     forest, value, X, weights, outputs = case
     arguments = (X, *forest.walk_arrays, forest.weight, value, weights, outputs)
     above = _core.tree_interactions(*arguments, 1)
-    expected = tree_shap.interactions(forest, value, X, weights, outputs)
+    expected = traverse.interactions(forest, value, X, weights, outputs)
     assert_allclose(above + above.swapaxes(1, 2), expected, rtol=1e-9, atol=1e-10)
     assert_array_equal(_core.tree_interactions(*arguments, 3), above)
 
@@ -207,7 +207,7 @@ def test_they_are_shapleys_mean_over_all_sets(case):
     forest, X, Z, weights, outputs, lines = case
     found = background_contributions(forest, X, Z, weights, outputs, lines)
     line = line_sum(lines) if len(lines[0]) else None
-    expected = tree_shap.interventional(forest, forest.value, X, Z, weights, outputs, line)
+    expected = traverse.interventional(forest, forest.value, X, Z, weights, outputs, line)
     assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
     assert_array_equal(background_contributions(forest, X, Z, weights, outputs, lines, 3), found)
 

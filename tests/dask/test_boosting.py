@@ -38,7 +38,7 @@ from committee.voters.rounds import LinearLeaves
 from tests.dask.conftest import client_of
 from tests.limits import PATIENCE
 from tests.small_portfolio import use_small_members
-from tests.subjects import assert_same_bits
+from tests.subjects import Callback, assert_same_bits
 
 
 def frame(n: int, seed: int = 0) -> pd.DataFrame:
@@ -183,20 +183,11 @@ def test_two_fits_at_once(client):
             running.result()
 
 
-class KilledInRound:
+class KilledInRound(Callback):
     """A callback that kills a worker, or adds one, after a round."""
 
     def __init__(self, client: Client, round_: int, what) -> None:
         self.client, self.round, self.what, self.seen = client, round_, what, 0
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context, **_):
-        pass
 
     def on_fit_task_end(self, estimator, context, **_):
         self.seen += 1

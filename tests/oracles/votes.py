@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.voters.model_forest import ModelForest
-from tests.oracles import tree_shap
+from tests.oracles import traverse
 
 Vote = int | Sequence[float]
 
@@ -286,7 +286,7 @@ def leaf_probabilities(voters: ModelForest, link, X: F64, weights: F64) -> F64:
             mass[i] = record.mass[model]
             score = voters.intercept[model] + voters.coefficient[model] @ record.centre[model]
             value[i] = link.probability(score[None])[0]
-    out = tree_shap.contributions(replace(forest, weight=mass), value, X, weights, voters.n_classes)
+    out = traverse.contributions(replace(forest, weight=mass), value, X, weights, voters.n_classes)
     D, leaf = voters.design.matrix(X), forest.apply(X)
     for i in range(len(X)):
         for t, weight in enumerate(weights):

@@ -40,7 +40,7 @@ from committee.vote.links.probability import Logistic, Share, Softmax
 from committee.voters.forest import Forest
 from committee.voters.rounds import Rounds
 from tests.cast_votes import stump_by_hand
-from tests.oracles import traverse, tree_shap
+from tests.oracles import traverse
 from tests.subjects import noisy_scores, numbers
 from tests.vote.explain.mixed_table import mixed_table
 
@@ -75,7 +75,7 @@ def test_rounds_with_an_intercept(n_outputs):
     voters, X, weights = random_rounds(rng, 4, n_outputs), traverse.random_rows(rng, 40), rng.normal(size=4)
     committee = RegressionCommittee(voters, weights, Identity(), intercept=rng.normal(size=n_outputs))
     shares = tree_contributions(committee, X)
-    expected = tree_shap.contributions(voters.forest, voters.forest.value, X, weights, n_outputs)
+    expected = traverse.contributions(voters.forest, voters.forest.value, X, weights, n_outputs)
     expected[:, -1] += committee.intercept
     assert_allclose(shares, expected[:, :, 0] if n_outputs == 1 else expected, rtol=1e-10, atol=1e-12)
     assert_adds_up(shares, committee.decision_function(X))
@@ -124,7 +124,7 @@ def test_those_of_a_forest_in_probabilities_add_up_to_its_probabilities(n_classe
 def test_probabilities_are_shared_out_as_shapley_has_it(n_classes):
     forest, X = forest_of(n_classes, max_depth=4)
     voters = forest.committee_.voters
-    expected = tree_shap.contributions(voters, voters.value, X[:10], np.full(7, 1.0 / 7.0), n_classes)
+    expected = traverse.contributions(voters, voters.value, X[:10], np.full(7, 1.0 / 7.0), n_classes)
     assert_allclose(forest.contributions(X[:10], output="probability"), expected, rtol=0, atol=1e-12)
 
 
@@ -222,7 +222,7 @@ def test_a_line_adds_to_its_column_and_the_leaf_weights_are_shared_out_as_shaple
     model = GradientBoostingRegressor(n_estimators=4, max_leaf_nodes=5, tree=tree, random_state=0).fit(X, Y)
     votes, rows = model.committee_, X[:12]
     voters = votes.voters
-    expected = tree_shap.contributions(voters.forest, voters.forest.value, rows, votes.weights, n_targets)
+    expected = traverse.contributions(voters.forest, voters.forest.value, rows, votes.weights, n_targets)
     expected[:, -1] += votes.intercept
     assert len(voters.lines.column)
     K = voters.trees_per_voter
