@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -205,8 +206,8 @@ def guess(schema, seed):
 @pytest.fixture
 def two(monkeypatch):
     """Two methods that fit at once, and one that is not installed."""
-    fast = {"GNB": rivals.Rival("sklearn", bayes), "guess": rivals.Rival("sklearn", guess)}
-    monkeypatch.setattr(rivals, "RIVALS", fast | {"none": rivals.Rival("no_such_library", guess)})
+    fast = {name: SimpleNamespace(module="sklearn", make=make) for name, make in (("GNB", bayes), ("guess", guess))}
+    monkeypatch.setattr(rivals, "RIVALS", fast | {"none": rivals.Rival("no_such_library.Guess", {})})
 
 
 @pytest.mark.one_in(3)
@@ -401,9 +402,8 @@ def test_kinds_of_columns():
 
 
 def test_columns_are_compared_on_the_same_tables(quick, folder, tmp_path, monkeypatch):
-    bayes = rivals.Rival("sklearn", lambda schema, seed: GaussianNB())
-    fast = {rivals.FOREST: bayes, "other": bayes}
-    monkeypatch.setattr(rivals, "RIVALS", fast)
+    fast = SimpleNamespace(module="sklearn", make=bayes)
+    monkeypatch.setattr(rivals, "RIVALS", {rivals.FOREST: fast, "other": fast})
     [grid] = rebuild(folder, tmp_path, study="numeric", tables=["iris", "glass"])
     assert [row[0] for row in grid.rows] == ["all (2)", "numeric alone (2)", "all (2)", "numbers cut (2)"]
     assert grid.columns == ("columns", "SBPMT", "random forest", "minus random forest")

@@ -195,21 +195,17 @@ class TreeLeaves:
                 tree = TreeText.of(votes, 0, None)
             except TypeError:
                 continue
-            return cls._of_tree(replace(tree, table=table_with_forms(tree.table, model)), member, had_missing)
+            tree = replace(tree, table=table_with_forms(tree.table, model))
+            missing = np.zeros(tree.forest.n_features, dtype=bool) if had_missing is None else had_missing
+            words, shares = tree.words(short=False), tree.shares
+            leaves = []
+            for number, rule in leaf_rules(tree.forest, 0, tree.table, missing).items():
+                share = None if shares is None else float(shares[number])
+                leaves.append(Leaf(number, rule, share, words[number], *_content(tree.values[number], len(tree.names))))
+            leaves.sort(key=lambda leaf: -(leaf.share or 0.0))
+            title = tree.title + (f" (of the member {member})" if member else "")
+            return cls(title[:1].upper() + title[1:], tuple(leaves[:MOST_LEAVES]), len(leaves), tuple(tree.names))
         return None
-
-    @classmethod
-    def _of_tree(cls, tree: TreeText, member: str, had_missing: NDArray[np.bool_] | None) -> TreeLeaves:
-        missing = np.zeros(tree.forest.n_features, dtype=bool) if had_missing is None else had_missing
-        rules = leaf_rules(tree.forest, 0, tree.table, missing)
-        words, shares = tree.words(short=False), tree.shares
-        leaves = []
-        for number, rule in rules.items():
-            share = None if shares is None else float(shares[number])
-            leaves.append(Leaf(number, rule, share, words[number], *_content(tree.values[number], len(tree.names))))
-        leaves.sort(key=lambda leaf: -(leaf.share or 0.0))
-        title = tree.title + (f" (of the member {member})" if member else "")
-        return cls(title[:1].upper() + title[1:], tuple(leaves[:MOST_LEAVES]), len(leaves), tuple(tree.names))
 
 
 def _candidates(model: Any) -> list[tuple[str, Any]]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier
 
 from committee.data.number_types import F64
 from committee.data.table_schema import TableSchema
@@ -61,73 +63,51 @@ CATBOOST, LIGHTGBM = "CatBoost (100)", "LightGBM (100)"
 SHARE = 0.7  # of the rows, drawn for a tree of gradient boosting, XGBoost (as in the paper) and LightGBM
 
 
-def _forest(schema: TableSchema, seed: int) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-
-    return on_one_hot(schema, RandomForestClassifier(500, random_state=seed))
-
-
-def _imputed(model: Any) -> Any:
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-
-    return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), model)
-
-
-def _gbm(schema: TableSchema, seed: int) -> Any:
-    from sklearn.ensemble import GradientBoostingClassifier
-
-    model = GradientBoostingClassifier(
-        n_estimators=100, learning_rate=0.1, max_depth=1, min_samples_leaf=10, subsample=SHARE, random_state=seed
-    )
-    return on_one_hot(schema, _imputed(model))
-
-
-def _adaboost(schema: TableSchema, seed: int) -> Any:
-    from sklearn.ensemble import AdaBoostClassifier
-    from sklearn.tree import DecisionTreeClassifier
-
-    tree = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)
-    return on_one_hot(schema, _imputed(AdaBoostClassifier(tree, n_estimators=100, random_state=seed)))
-
-
-def _xgboost(rounds: int, schema: TableSchema, seed: int) -> Any:
-    from xgboost import XGBClassifier
-
-    categories = xgboost_categories(schema)
-    return XGBClassifier(n_estimators=rounds, subsample=SHARE, random_state=seed, n_jobs=1, verbosity=0, **categories)
-
-
-def _lightgbm(schema: TableSchema, seed: int) -> Any:
-    from lightgbm import LGBMClassifier
-
-    model = LGBMClassifier(n_estimators=100, subsample=SHARE, subsample_freq=1, random_state=seed, n_jobs=1, verbose=-1)
-    return on_one_hot(schema, model)
-
-
-def _catboost(schema: TableSchema, seed: int) -> Any:
-    from catboost import CatBoostClassifier
-
-    model = CatBoostClassifier(
-        iterations=100, random_seed=seed, thread_count=1, verbose=False, allow_writing_files=False
-    )
-    return on_one_hot(schema, model)
-
-
 @dataclass(frozen=True)
 class Rival:
-    module: str  # module that must be installed
-    make: Callable[[TableSchema, int], Any]  # unfitted classifier for the encoded matrix of a schema, with a seed
+    kind: str  # module and class, whose package must be installed
+    options: dict[str, Any]
+    imputes: bool = False  # whether missing numbers are replaced by medians
+
+    @property
+    def module(self) -> str:
+        return self.kind.partition(".")[0]
+
+    def make(self, schema: TableSchema, seed: int) -> Any:
+        """Return the unfitted classifier for the encoded matrix of a schema."""
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+
+        module, _, name = self.kind.rpartition(".")
+        model = getattr(import_module(module), name)(**self.options, random_state=seed)
+        if self.module == "xgboost":
+            return model.set_params(**xgboost_categories(schema))
+        if self.imputes:
+            model = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), model)
+        return on_one_hot(schema, model)
 
 
+_BOOSTED: dict[str, Any] = {"n_estimators": 100, "subsample": SHARE}
+_XGBOOST = {"subsample": SHARE, "n_jobs": 1, "verbosity": 0}
 RIVALS: dict[str, Rival] = {
-    FOREST: Rival("sklearn", _forest),
-    GBM: Rival("sklearn", _gbm),
-    ADABOOST: Rival("sklearn", _adaboost),
-    XGBOOST_10: Rival("xgboost", partial(_xgboost, 10)),
-    XGBOOST: Rival("xgboost", partial(_xgboost, 100)),
-    LIGHTGBM: Rival("lightgbm", _lightgbm),
-    CATBOOST: Rival("catboost", _catboost),
+    FOREST: Rival("sklearn.ensemble.RandomForestClassifier", {"n_estimators": 500}),
+    GBM: Rival(
+        "sklearn.ensemble.GradientBoostingClassifier",
+        {**_BOOSTED, "learning_rate": 0.1, "max_depth": 1, "min_samples_leaf": 10},
+        imputes=True,
+    ),
+    ADABOOST: Rival(
+        "sklearn.ensemble.AdaBoostClassifier",
+        {"estimator": DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2), "n_estimators": 100},
+        imputes=True,
+    ),
+    XGBOOST_10: Rival("xgboost.XGBClassifier", {"n_estimators": 10, **_XGBOOST}),
+    XGBOOST: Rival("xgboost.XGBClassifier", {"n_estimators": 100, **_XGBOOST}),
+    LIGHTGBM: Rival("lightgbm.LGBMClassifier", {**_BOOSTED, "subsample_freq": 1, "n_jobs": 1, "verbose": -1}),
+    CATBOOST: Rival(
+        "catboost.CatBoostClassifier",
+        {"iterations": 100, "thread_count": 1, "verbose": False, "allow_writing_files": False},
+    ),
 }
 """Methods by the paper's names, in its order; the last two are not the paper's."""
 
