@@ -51,9 +51,7 @@ def model(table, tmp_path):
 
 
 def test_compare_prints_both_tables_and_leaves_out_the_identifier(table):
-    result = succeed(
-        "compare", table, "--target", "label", "--models", "adaboost,scikit-learn:random_forest", "--folds", 3
-    )
+    result = succeed("compare", table, "-t", "label", "--models", "adaboost,scikit-learn:random_forest", "--folds", 3)
     out = result.stdout
     assert out.startswith("data: 120 rows, 3 columns (2 numeric, 1 categorical), 2 classes of 'label'")
     for word in ("accuracy", "log loss", "ROC AUC", "rank", "fit time", "predict time", "(µs/row)", "voters", "nodes"):

@@ -53,9 +53,8 @@ def test_a_committee_of_classes(table, tmp_path):
     assert f"accuracy {model.oof_score_:.4f}" in estimate(model, y)
     assert f"log loss {model.oof_loss_:.4f}" in estimate(model, y)
     assert "training accuracy" not in result.output
-    assert re.search(
-        r"size: [\d.]+ [kM]B in a file, [\d.]+ [kM]B in memory; predict time: [\d.,]+ µs/row", result.stderr
-    )
+    size = r"size: [\d.]+ [kM]B in a file, [\d.]+ [kM]B in memory; predict time: [\d.,]+ µs/row"
+    assert re.search(size, result.stderr)
     shown = result.stdout + succeed("inspect", path).stdout
     for name in model.member_names_:
         assert shown.count(name) == 2
@@ -72,10 +71,7 @@ def test_a_committee_of_classes(table, tmp_path):
 
 
 def test_an_identifier_as_target_is_refused(tmp_path):
-    path, said = (
-        tmp_path / "people.csv",
-        "target 'name' has 40 different values in 40 rows, as an identifier of the rows",
-    )
+    path, said = tmp_path / "people.csv", "target 'name' has 40 different values in 40 rows, as an identifier of the"
     pl.DataFrame({"age": range(40), "name": [f"p{k}" for k in range(40)]}).write_csv(path)
     fails(("fit", path, "-t", "name"), [(said,), (said, "--model", "random_forest"), (said, "--task", "classes")])
     fails(("compare", path, "-t", "name"), [(said,)])
@@ -83,9 +79,8 @@ def test_an_identifier_as_target_is_refused(tmp_path):
 
 def test_a_committee_of_numbers(table, tmp_path):
     path, out = tmp_path / "m.safetensors", tmp_path / "out.csv"
-    result = succeed(
-        "fit", table, "-t", "price", "--drop", "label,spoilt", "-p", "effort=fast", "-o", path, "--progress"
-    )
+    given = ("-t", "price", "--drop", "label,spoilt", "-p", "effort=fast", "-o", path)
+    result = succeed("fit", table, *given, "--progress")
     X, y = split_target(read_table(table, drop=["label", "spoilt"]), "price")
     model = CommitteeRegressor("fast", random_state=0).fit(X, y)
     lines = result.stderr.splitlines()

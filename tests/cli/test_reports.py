@@ -197,9 +197,8 @@ def iris_models(tmp_path_factory):
     RandomForestClassifier(10, random_state=0).fit(frame, np.array(["a", "b", "c"])[y]).save(folder / "classes.st")
     RandomForestClassifier(10, random_state=0).fit(frame, y == 0).save(folder / "two.st")
     AdaBoostClassifier(5).fit(frame, y == 0).save(folder / "scores.st")
-    GradientBoostingRegressor(8, loss="quantile", quantile=[0.4, 0.5, 0.6]).fit(frame, X.iloc[:, 1]).save(
-        folder / "quantiles.st"
-    )
+    quantiles = GradientBoostingRegressor(8, loss="quantile", quantile=[0.4, 0.5, 0.6])
+    quantiles.fit(frame, X.iloc[:, 1]).save(folder / "quantiles.st")
     GradientBoostingRegressor(n_estimators=10).fit(frame, 1000.0 * X.iloc[:, 0]).save(folder / "numbers.st")
     LogitBoostClassifier(5).fit(frame, y).save(folder / "lines.st")
     return folder

@@ -60,10 +60,8 @@ def test_the_estimate_is_by_groups_or_in_the_order_of_time(sales, tmp_path):
     assert estimate.figures["accuracy"] == right.mean() and estimate.n_rows == 120
     said = succeed("fit", sales, "-t", "label", *BOOSTING, "--drop", "sold", "--time", "sold", "--folds", 2).stderr
     assert "(2 folds in order of 'sold')" in said and "drawn at random" not in said
-    assert (
-        "column 'sold' holds dates, and the folds are drawn at random"
-        in succeed("fit", sales, "-t", "label", *BOOSTING).stderr
-    )
+    said = succeed("fit", sales, "-t", "label", *BOOSTING).stderr
+    assert "column 'sold' holds dates, and the folds are drawn at random" in said
     assert "drawn at random" not in succeed("fit", sales, "-t", "label", *BOOSTING, "--folds", 0).stderr
 
 
@@ -108,9 +106,8 @@ def test_out_of_bag_rows_are_certified_with_the_weights_of_the_fit(sales, tmp_pa
     X, y, w = frame[list(trained.feature_names_in_)], frame["label"].to_numpy(), frame["w"].to_numpy()
     unseen = checked_out_of_bag_mask(trained, trained.committee_, X, y, w)
     margins = MarginDistribution.of(trained, X, y, w, asked=unseen)
-    assert re.search(
-        rf"mean +{margins.mean:.3f}", succeed("margins", model, binary, "--on", "oob", "--weight", "w").stdout
-    )
+    shown = succeed("margins", model, binary, "--on", "oob", "--weight", "w").stdout
+    assert re.search(rf"mean +{margins.mean:.3f}", shown)
     given = ("--weight", "w", "--level", "voter", "--max-voters", 3, "-o", small)
     succeed("prune", model, binary, *given)
     expected = prune(trained, X, y, sample_weight=w, level="voter", max_voters=3, on="oob")
@@ -238,13 +235,7 @@ def test_exposures_that_are_refused(claims, model, tmp_path):
     remedy = "add --model gradient_boosting -p loss=poisson (or gamma, tweedie)"
     cases = [
         (f"does not go with --model lpboost, which predicts classes; {remedy}", "-m", "lpboost", "--exposure", "years"),
-        (
-            f"needs a log link, as its logarithm is an offset of the score; {remedy}",
-            "-m",
-            "gradient_boosting",
-            "--exposure",
-            "years",
-        ),
+        (f"needs a log link, as its logarithm is an offset of the score; {remedy}", *POISSON[:2], *POISSON[-2:]),
         ("--exposure names 'year', which is not there; did you mean 'years'?", *POISSON[:-1], "year"),
         ("--exposure 'claims' is the target", *POISSON[:-1], "claims"),
         ("in row 0 (from 0, not counting rows left out); it must be a number above 0", *POISSON[:-1], "zone"),

@@ -66,13 +66,8 @@ def test_parameters_of_python_are_options(python, spoken):
 
 
 def test_phrases_are_those_of_the_library():
-    composed = {
-        "leave out time=",
-        "drop names '",
-        "categorical names '",
-        "numeric names '",
-        "cannot be converted: estimator is",
-    }
+    composed = {f"{name} names '" for name in ("drop", "categorical", "numeric")}
+    composed |= {"leave out time=", "cannot be converted: estimator is"}
     files = Path(entry.__file__).parents[1].rglob("*.py")
     source = "".join(re.sub(r'"\s+f?"', "", file.read_text("utf-8")) for file in files if file.parent.name != "cli")
     assert [phrase for phrase in _PHRASES if phrase not in composed and phrase not in source] == []

@@ -158,14 +158,11 @@ def test_rows_of_the_training_are_known_where_new_ones_are_meant(folder, tmp_pat
     assert "its fit used all rows, to train members and, out of fold, to choose temperatures" in said
     boosted = ("-m", "gradient_boosting", "-p", "n_estimators=5", "--folds", 0, "-o", tmp_path / "boosted.st")
     succeed("fit", table, "-t", "target", *boosted)
-    for said in (
-        fail("certify", boosted[-1], table),
-        succeed("margins", boosted[-1], table, "--on", "validation").stderr,
-    ):
+    shown = succeed("margins", boosted[-1], table, "--on", "validation").stderr
+    for said in (fail("certify", boosted[-1], table), shown):
         assert known in said and said.rstrip().endswith("give rows not used in training")
-    assert "--drop names the target 'target'; leave it out of --drop" in fail(
-        "evaluate", model, table, "--drop", "target"
-    )
+    said = fail("evaluate", model, table, "--drop", "target")
+    assert "--drop names the target 'target'; leave it out of --drop" in said
     assert "--keep is for a table on which a forest" in fail("prune", model, table, "--keep", "worst texture")
 
 
@@ -228,7 +225,7 @@ def test_certify_refuses(folder):
     cases = [
         ("bounds holds 'foo'", "--bounds", "foo"),
         ("delta is 2.0", "--delta", 2),
-        ("--on 'train' is unknown", "--on", "train"),
+        ("--on 'train' is", "--on", "train"),
     ]
     fails(["certify", folder / "forest.st", folder / "new.csv"], cases)
 

@@ -64,12 +64,7 @@ def test_what_is_no_date_is_left_as_it_is(seconds):
     assert format_seconds(seconds, "%Y-%m-%d") == f"{seconds:.6g} s"
 
 
-@given(
-    st.floats(-1e10, 2e11),
-    st.floats(1e-3, 1e11),
-    st.sampled_from([*TIME_FORMATS, "duration"]),
-    st.integers(2, 6),
-)
+@given(st.floats(-1e10, 2e11), st.floats(1e-3, 1e11), st.sampled_from([*TIME_FORMATS, "duration"]), st.integers(2, 6))
 def test_ticks_lie_on_the_scale_and_rise(low, span, form, most):
     scale = TimeScale(low, low + span, form=form)
     ticks = scale.ticks(most)
@@ -110,11 +105,7 @@ MOMENTS: dict[str, tuple[Any, list[float], str]] = {
     "pandas, whole days": (pd.Series(pd.to_datetime(["2020-01-02", None])), [1_577_923_200.0, np.nan], DATE_FORMAT),
     "pandas, in seconds": (pd.Series(np.array(["9999-12-31"], "M8[s]")), [253_402_214_400.0], DATE_FORMAT),
     "pandas, nanoseconds": (pd.Series(np.array([-1, 1], "M8[ns]")), [-1e-9, 1e-9], DATETIME_FORMAT),
-    "pandas, zone": (
-        pd.Series(pd.to_datetime(["2020-01-02 12:00", None])).dt.tz_localize("Asia/Tokyo"),
-        [SECONDS - 32_400.0, np.nan],
-        ZONED_FORMAT,
-    ),
+    "pandas, zone": (pd.Series([NOON, None]).dt.tz_localize("Asia/Tokyo"), [SECONDS - 32_400.0, np.nan], ZONED_FORMAT),
     "pandas, two offsets": (
         objects(NOON.replace(tzinfo=TOKYO), pd.NaT, pd.Timestamp(NOON, tz="UTC")),
         [SECONDS - 32_400.0, np.nan, SECONDS],
@@ -126,11 +117,7 @@ MOMENTS: dict[str, tuple[Any, list[float], str]] = {
         DATETIME_FORMAT,
     ),
     "pandas, dates": (objects(dt.date(1969, 12, 31), None), [-86_400.0, np.nan], DATE_FORMAT),
-    "pandas, far dates": (
-        objects(dt.date(1, 1, 1), dt.date(9999, 12, 31)),
-        [-62_135_596_800.0, 253_402_214_400.0],
-        DATE_FORMAT,
-    ),
+    "pandas, far dates": (objects(dt.date.min, dt.date.max), [-62_135_596_800.0, 253_402_214_400.0], DATE_FORMAT),
     "pandas, periods": (pd.Series(pd.PeriodIndex(["1970-02", None], freq="M")), [31 * 86_400.0, np.nan], DATE_FORMAT),
     "pandas, periods as objects": (
         objects(pd.Period("1970-02", "M"), pd.Period("1971", "Y"), None),
@@ -142,11 +129,7 @@ MOMENTS: dict[str, tuple[Any, list[float], str]] = {
     "polars dates": (pl.Series([dt.date(1969, 12, 31), None]), [-86_400.0, np.nan], DATE_FORMAT),
     "polars": (pl.Series([NOON, None, BEFORE]), [SECONDS, np.nan, -1.5], DATETIME_FORMAT),
     "polars, nanoseconds": (pl.Series([-1, 1]).cast(pl.Datetime("ns")), [-1e-9, 1e-9], DATETIME_FORMAT),
-    "polars, zone": (
-        pl.Series([NOON, None]).dt.replace_time_zone("Asia/Tokyo"),
-        [SECONDS - 32_400.0, np.nan],
-        ZONED_FORMAT,
-    ),
+    "polars, zone": (pl.Series([NOON]).dt.replace_time_zone("Asia/Tokyo"), [SECONDS - 32_400.0], ZONED_FORMAT),
     "Arrow dates": (pa.array([dt.date(1969, 12, 31), None]), [-86_400.0, np.nan], DATE_FORMAT),
     "Arrow dates of 64 bits": (pa.array([dt.date(1969, 12, 31), None], pa.date64()), [-86_400.0, np.nan], DATE_FORMAT),
     "Arrow": (pa.array([NOON, None, BEFORE], pa.timestamp("ns")), [SECONDS, np.nan, -1.5], DATETIME_FORMAT),
@@ -201,22 +184,13 @@ def test_microseconds_are_those_of_the_command_line() -> None:
 
 DATES = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=40), "x": np.arange(40.0)})
 MODEL_ROWS = {
-    "numbers": (
-        DATES.assign(day=1.5),
-        r"column 'day' must hold dates, as in training, but holds numbers \(1.5\).*to_datetime",
-    ),
+    "numbers": (DATES.assign(day=1.5), r"must hold dates, as in training, but holds numbers \(1.5\).*to_datetime"),
     "booleans": (DATES.assign(day=True), r"must hold dates, as in training, but holds booleans \(True\)"),
-    "text": (
-        DATES.assign(day="2020-01-01"),
-        r"must hold dates, as in training, but holds text \('2020-01-01'\).*to_datetime",
-    ),
-    "durations": (
-        DATES.assign(day=pd.Timedelta(1)),
-        "column 'day' must hold dates, as in training, but holds durations",
-    ),
+    "text": (DATES.assign(day="2020"), r"must hold dates, as in training, but holds text \('2020'\).*to_datetime"),
+    "durations": (DATES.assign(day=pd.Timedelta(1)), "'day' must hold dates, as in training, but holds durations"),
     "dates for numbers": (
-        DATES.assign(x=pd.Timestamp("2020-01-01")),
-        "column 'x' must hold numbers, as in training, but holds dates",
+        DATES.assign(x=pd.Timestamp("2020")),
+        "'x' must hold numbers, as in training, but holds dates",
     ),
 }
 

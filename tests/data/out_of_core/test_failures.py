@@ -57,10 +57,7 @@ CONTRADICTIONS: dict[str, tuple[Any, str]] = {
     "a further column": (FRAME[60:].with_columns(z=1), "piece 1: the columns are not the learned ones: 'z' unexpected"),
     "another order": (FRAME[60:].select("b", "a", "c", "label"), "piece 1: the columns are in another order.*select"),
     "text": (FRAME[60:].with_columns(b=pl.lit("x")), "piece 1: column 'b' holds text here and numbers in pieces befor"),
-    "dates": (
-        FRAME[60:].with_columns(b=pl.date(2020, 1, 1)),
-        "piece 1: column 'b' holds dates here and .* in pieces before",
-    ),
+    "dates": (FRAME[60:].with_columns(b=pl.date(2020, 1, 1)), "piece 1: column 'b' holds dates here and .* in pieces"),
     "labels of another type": (
         FRAME[60:].with_columns(label=pl.lit("yes")),
         "piece 1: its labels are of type <U3, and those of pieces before of int64; make all",
@@ -83,10 +80,7 @@ OTHER_TUPLES: dict[str, tuple[list[Any], str]] = {
     "fewer weights": ([(X, Y, Y[:-1])], "piece 0: it has 120 rows and 119 weights"),
     "labels in some": ([(X, Y), (X,)], "some pieces bring y and some do not: there are 120 for 240 rows"),
     "weights in some": ([(X, Y), (X, Y, Y)], "some pieces bring weights and some do not: there are 120 for 240 rows"),
-    "a list of both": (
-        [[X, Y]],
-        r"piece 0 is a list of 2 that is no table; give rows of one length.*a tuple, \(X, y\)",
-    ),
+    "a list of both": ([[X, Y]], r"piece 0 is a list of 2 that is no table; give rows of one length.* tuple, \(X, y\)"),
     "rows of two lengths": ([(X, Y), ([[1.0, 2.0, 3.0], [4.0]], [0, 1])], "piece 1 is a list of 2 that is no table"),
     "labels of two lengths": ([([[1.0], [2.0]], [[0], [1, 2]])], "piece 0: its y has entries of several lengths"),
     "weights of text": ([(X, Y, Y.astype(str))], "piece 0: its weights hold text, such as '[01]'; weights are numbers"),
@@ -156,10 +150,7 @@ def test_categories_that_change(library):
     model(**settings).fit(scan(Changing([given[0]], [given[0]])), label)
     new = "9.0" if library == "codes" else "'new'"
     for other, message in (
-        (
-            given[1],
-            f"piece 0: column '.*' holds the category {new} at row 119, which was not there in the first",
-        ),
+        (given[1], f"piece 0: column '.*' holds the category {new} at row 119, which was not there in the first"),
         (given[2], "piece 0 holds other rows than in the first pass"),
     ):
         with pytest.raises(ValueError, match=f"{message}.*the same, in the same order"):

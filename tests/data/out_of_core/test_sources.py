@@ -262,10 +262,8 @@ def test_orders_declared_in_parquet(tmp_path):
             assert_array_equal(found.predict_proba(rows), whole.predict_proba(rows))
         assert model().fit(pq.read_table(path, columns=["x", "kind"]), y).table_ == whole.table_
         files = columns_as_text(scan(path).source, ["y"])
-        assert model().fit(replace(scan(path), source=files), np.array(y)).table_.categories == (
-            *whole.table_.categories,
-            ("0", "1"),
-        )
+        found = model().fit(replace(scan(path), source=files), np.array(y))
+        assert found.table_.categories == (*whole.table_.categories, ("0", "1"))
 
 
 def test_text_files_without_cells_of_a_column_have_its_type(tmp_path):
@@ -386,6 +384,6 @@ def test_names_of_folders_that_cannot_be_columns(tmp_path):
     (tmp_path / "e/k=1").mkdir(parents=True)
     (tmp_path / "e/k=1/p.csv").write_text("x,y\n1,2\n", "utf-8")
     with pytest.raises(
-        ValueError, match=r"p.csv' is in a folder whose name gives column 'k', .*read for Parquet files only"
+        ValueError, match=r"p.csv' is in a folder whose name gives column 'k', .* for Parquet files only"
     ):
         scan(tmp_path / "e")

@@ -162,14 +162,8 @@ def test_a_reader_is_a_step_of_a_pipeline() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"price": ["much", "1,5", "2"]},
-            r"'price' holds numbers .* '0,5', but 1 cell does not fit \('much' in row 0",
-        ),
-        (
-            {"since": ["soon", "04.02.2024", None]},
-            "'since' holds dates or times .* %d.%m.%Y, but 1 cell does not fit",
-        ),
+        ({"price": ["much", "1,5", "2"]}, r"'price' holds numbers .* '0,5', but 1 cell does not fit \('much' in row 0"),
+        ({"since": ["soon", "04.02.2024", None]}, "'since' holds dates or times .* %d.%m.%Y, but 1 cell does not fit"),
         ({"price": None}, r"lacks the columns 'price', which were learned; add them"),
         ({"size": [1.0, float("inf"), 2.0]}, None),
         ({"price": [1.0, float("inf"), 2.0]}, r"'price' holds infinity in row 1 of X; .* by missing=\['inf'\]"),
@@ -199,17 +193,12 @@ def test_errors_of_new_tables(change: dict[str, Any], message: str | None) -> No
         ({"dates": "us"}, MESSY, ValueError, "dates 'us' is none of day-first, month-first, iso"),
         (
             {"dates": "month-first"},
-            {"since": ["13/01/2024", "14/01/2024"]},
+            {"since": ["13/01/2024"]},
             ValueError,
-            r"'since' has the day first .*, and dates is month-first",
+            r"'since' has the day .*, and dates is month-first",
         ),
         ({"decimal": ";"}, MESSY, ValueError, "decimal ';' is neither"),
-        (
-            {"strict": True, "target": "y"},
-            {"x": [1, 2], "y": ["a", None]},
-            ValueError,
-            "target 'y' is missing in 1 of 2",
-        ),
+        ({"strict": True, "target": "y"}, {"x": [1, 2], "y": ["a", None]}, ValueError, "target 'y' is missing in 1 of"),
     ],
 )
 def test_errors_of_training_tables(parameters: dict[str, Any], X: Any, error: type[Exception], message: str) -> None:
