@@ -31,22 +31,6 @@ from tests.report.displays.drawn import LONG, assert_apart, whole
 from tests.small_portfolio import use_small_members
 
 BOOSTED: dict[str, Any] = SMALL | {"n_estimators": 3, "random_state": 0}
-MODELS = [
-    committee.TreeVoter(max_depth=4),
-    committee.TreeRegressor(max_depth=4),
-    committee.RandomForestClassifier(3, random_state=0),
-    committee.RandomForestRegressor(3, random_state=0),
-    committee.SubaggingClassifier(n_estimators=3, random_state=0),
-    committee.AdaBoostClassifier(4, max_depth=3),
-    committee.AdaBoostClassifier(4, max_depth=3, vote="confidence"),
-    committee.GradientBoostingClassifier(**BOOSTED),
-    committee.GradientBoostingClassifier(**BOOSTED, tree="shared"),
-    committee.GradientBoostingRegressor(**BOOSTED),
-    committee.SBPMTClassifier(3, random_state=0),
-    committee.ProbitModelTreeClassifier(max_depth=3, tree="per_class"),
-]
-
-
 TINY_BOOSTED: dict[str, Any] = SMALL | {"n_estimators": 2, "max_leaf_nodes": 4, "random_state": 0}
 SMALL_ENSEMBLES = [
     committee.TreeVoter(max_depth=3),
@@ -60,6 +44,12 @@ SMALL_ENSEMBLES = [
     committee.GradientBoostingClassifier(**TINY_BOOSTED, tree="shared"),
     committee.GradientBoostingRegressor(**TINY_BOOSTED),
     committee.GradientBoostingRegressor(loss="poisson", **TINY_BOOSTED),
+]
+MODELS = [
+    *SMALL_ENSEMBLES,
+    committee.RandomForestClassifier(3, random_state=0),
+    committee.SBPMTClassifier(3, random_state=0),
+    committee.ProbitModelTreeClassifier(max_depth=3, tree="per_class"),
 ]
 
 
