@@ -139,13 +139,7 @@ def _json(path: Path) -> Any:
     return _catboost(path, document) if b'"model_info"' in document else _xgboost(path, document)
 
 
-_DAMAGES: tuple[type[Exception], ...] = (
-    KeyError,
-    IndexError,
-    AttributeError,
-    UnicodeDecodeError,
-    json.JSONDecodeError,
-)
+_DAMAGES: tuple[type[Exception], ...] = (KeyError, IndexError, AttributeError, UnicodeDecodeError, json.JSONDecodeError)
 
 
 @contextmanager

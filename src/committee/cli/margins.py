@@ -232,15 +232,9 @@ def _row_frame(
 ) -> pl.DataFrame:
     import polars as pl
 
-    predicted = learner.predict(given.X)
-    frame = pl.DataFrame(
-        {
-            "row": before.rows,
-            "class": given.y[before.rows],
-            "predicted": predicted[before.rows],
-            "margin": before.margins,
-        }
-    )
+    at, predicted = before.rows, learner.predict(given.X)
+    cells = {"row": at, "class": given.y[at], "predicted": predicted[at], "margin": before.margins}
+    frame = pl.DataFrame(cells)
     if after is not None:
         new = pl.DataFrame({"row": after.rows, "margin_after": after.margins})
         frame = frame.join(new, on="row", how="left", maintain_order="left")

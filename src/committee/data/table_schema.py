@@ -179,15 +179,8 @@ class TableSchema:
             levels if levels is None or codes is None else tuple(levels[int(code)] for code in codes)
             for levels, codes in zip(outer.categories, self.categories, strict=True)
         )
-        decoded = replace(
-            self,
-            names=outer.names,
-            categories=categories,
-            written=outer.written,
-            missing=outer.missing,
-            typed=outer.typed,
-        )
-        return outer.of_matrix(decoded)
+        kept: dict[str, Any] = {name: getattr(outer, name) for name in ("names", "written", "missing", "typed")}
+        return outer.of_matrix(replace(self, categories=categories, **kept))
 
     def of_matrix(self, schema: TableSchema) -> TableSchema:
         """Return another schema of this schema's matrix as a schema of its tables, with the same derived columns."""

@@ -50,12 +50,8 @@ class ClassTarget:
         total, square = weight @ score, weight @ score**2
         # lift of a row's own class in the other folds over its share
         lift = held_out / share
-        return Sums(
-            weight.sum(axis=1),
-            total,
-            square,
-            _t_value(float((weight * lift).sum()), float((weight * lift**2).sum())),
-        )
+        standard_errors = _t_value(float((weight * lift).sum()), float((weight * lift**2).sum()))
+        return Sums(weight.sum(axis=1), total, square, standard_errors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +71,8 @@ class NumberTarget:
         square = unit * reach * row * cells.sums(weights * np.rint(whole * (whole * (unit / reach))))
         sums = Sums(weight, total, square, origin=origin)
         held_out = cells.held_out(sums.residual, weight)
-        return replace(
-            sums,
-            standard_errors=_t_value(float(sums.residual @ held_out), float(sums.squared_residual @ held_out**2)),
-        )
+        standard_errors = _t_value(float(sums.residual @ held_out), float(sums.squared_residual @ held_out**2))
+        return replace(sums, standard_errors=standard_errors)
 
 
 @dataclass(frozen=True, eq=False)

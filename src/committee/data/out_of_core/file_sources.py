@@ -364,11 +364,8 @@ def _types_of_cells(
     # leaves out columns without cells in this file: they have the type text here, and another in other files
     import polars as pl
 
-    asked = [
-        name
-        for name, dtype in types.items()
-        if dtype == pl.String and any(other.get(name, dtype) != dtype for other in of_files)
-    ]
+    texts = [name for name, dtype in types.items() if dtype == pl.String]
+    asked = [name for name in texts if any(other.get(name, pl.String) != pl.String for other in of_files)]
     if not asked:
         return types
     with _errors_of(path, form):

@@ -196,11 +196,8 @@ class DaskSource:
 
     @property
     def _is_frame(self) -> bool:
-        return (
-            hasattr(self.collection, "npartitions")
-            and getattr(self.collection, "ndim", 0) == 2
-            and hasattr(self.collection, "columns")
-        )
+        of_frame = all(hasattr(self.collection, name) for name in ("npartitions", "columns"))
+        return of_frame and getattr(self.collection, "ndim", 0) == 2
 
     @property
     def names(self) -> tuple[str, ...] | None:
