@@ -204,15 +204,13 @@ def test_a_loaded_model_goes_on_with_new_rows(kind, tmp_path):
 def test_a_warm_start_must_fit():
     X, y = table()
     model = learner("classes", warm_start=True).fit(X, y)
-    for change, rows, labels, match in (
-        ({"n_estimators": 3}, X, y, "n_estimators=3 is less than the 8"),
-        ({"loss": "probit"}, X, y, "link"),
-        ({"n_estimators": 9}, X, y + 1, "other classes"),
-        ({"n_estimators": 9}, pd.DataFrame(X, columns=list("abcd")), y, "other columns"),
-        ({"n_estimators": 9, "leaf": "linear"}, X, y, "other leaves: 'constant' then, 'linear' now"),
+    for change, match in (
+        ({"n_estimators": 3}, "n_estimators=3 is less than the 8"),
+        ({"loss": "probit"}, "link"),
+        ({"n_estimators": 9, "leaf": "linear"}, "other leaves: 'constant' then, 'linear' now"),
     ):
         with pytest.raises(ValueError, match=match):
-            copy.copy(model).set_params(**change).fit(rows, labels)
+            copy.copy(model).set_params(**change).fit(X, y)
     assert model.set_params(warm_start=False, n_estimators=3).fit(X, y).committee_.n_voters == 3
 
 

@@ -1,4 +1,4 @@
-"""Parameters of a learner, each declared by one line of its class body.
+"""Parameters of a learner, each declared by one line of its class body, and hints for unknown ones.
 
     @with_parameters
     class Shrunk(BaseClassifier):
