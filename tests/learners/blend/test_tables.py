@@ -220,37 +220,25 @@ def test_a_row_is_explained_by_its_text():
     assert {effect.column for effect in Explanation.of(model, X).effects} <= {"review", "x"}
 
 
-def test_the_command_line_reads_texts(tmp_path):
-    X = reviews()
-    y = returns(CommitteeRegressor, X)
-    X.with_columns(y=y, note=pl.col("review").str.slice(0, 1)).write_csv(tmp_path / "t.csv")
+def test_the_command_line_reads_texts_and_the_parts_of_dates(tmp_path):
+    X = sales().with_columns(reviews()["review"])
+    y = target(CommitteeRegressor, X) + returns(CommitteeRegressor, reviews())
+    X.with_columns(pl.col("sold").dt.strftime("%d.%m.%Y %H:%M"), y=y).write_csv(tmp_path / "t.csv")
     model, fit = tmp_path / "m.safetensors", ("fit", tmp_path / "t.csv", "-t", "y", "--effort", "fast", "-p", "cv=2")
     assert "column 'review' is text, read as numbers" in succeed(*fit, "-o", model).stderr
-    succeed("predict", model, tmp_path / "t.csv", "-o", tmp_path / "p.csv")
     read: Any = load(model)
     assert read.table_.texts == ("review",)
-    rows = pl.read_csv(tmp_path / "t.csv").drop("y")
-    assert_allclose(pl.read_csv(tmp_path / "p.csv")["prediction"].to_numpy(), read.predict(rows), rtol=1e-6)
+    assert read.table_.explained[4:] == ("sold (month)", "sold (weekday)", "sold (hour)")
+    assert read.table_.source.forms == {"sold": "%d.%m.%Y %H:%M"}
+    succeed("predict", model, tmp_path / "t.csv", "-o", tmp_path / "p.csv")
+    predicted = pl.read_csv(tmp_path / "p.csv")["prediction"].to_numpy()
+    assert_allclose(predicted, read.predict(X), rtol=1e-6)
     succeed("evaluate", model, tmp_path / "t.csv")
 
 
 def test_onnx_refuses_derived_columns():
     with pytest.raises(TypeError, match='inputs="encoded", and rows as'):
         to_onnx(fitted(CommitteeRegressor))
-
-
-def test_the_command_line_learns_the_parts_of_dates_in_files(tmp_path):
-    X = sales()
-    y = target(CommitteeRegressor, X)
-    X.with_columns(pl.col("sold").dt.strftime("%d.%m.%Y %H:%M"), y=y).write_csv(tmp_path / "t.csv")
-    model = tmp_path / "m.safetensors"
-    succeed("fit", tmp_path / "t.csv", "-t", "y", "--effort", "fast", "-o", model, "-p", "cv=2")
-    read: Any = load(model)
-    assert read.table_.explained[3:] == ("sold (month)", "sold (weekday)", "sold (hour)")
-    assert read.table_.source.forms == {"sold": "%d.%m.%Y %H:%M"}
-    succeed("predict", model, tmp_path / "t.csv", "-o", tmp_path / "p.csv")
-    predicted = pl.read_csv(tmp_path / "p.csv")["prediction"].to_numpy()
-    assert_allclose(predicted, read.predict(X), rtol=1e-6)
 
 
 def test_texts_are_in_a_file_once_and_long_ones_are_refused(tmp_path):
