@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from committee.data.table_schema import TableSchema
 from committee.data.text import is_unicode, parse_bytes, suggest_names, warn_user
 from committee.data.typed_json import field
 from committee.files.documents import header_bytes
+from committee.files.journal import Checkpoint
 from committee.learners.bagging.forest_trees import Reserve
 from committee.learners.bagging.subsamples import scatter_rows
 from committee.learners.base.estimator import R
@@ -44,17 +45,14 @@ from committee.learners.blend.out_of_fold import (
     predictions_of_all,
     splitter_folds,
 )
+from committee.learners.blend.time_plan import TimePlan, by_gain_per_second
 from committee.learners.blend.training import CandidateRun
 from committee.learners.blend.weights import WeightedVote, common_rows, select_members
 from committee.objectives.losses import Loss
+from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.explain.importances import feature_importances
 from committee.vote.members import MemberCommittees
 from committee.voters.model_forest import BoostedCommittees, LinearScores
-
-if TYPE_CHECKING:
-    from committee.files.journal import Checkpoint
-    from committee.learners.blend.time_plan import TimePlan
-    from committee.vote.committee import Committee, RegressionCommittee
 
 OOF_ATTRIBUTES = ("oof_decision_function_", "oof_prediction_")
 """Attributes that `keep_oof` adds to a classifier and to a regressor."""
@@ -254,7 +252,6 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         if self.time_limit is None:
             return wanted, None
         from committee.learners.blend.portfolio import FitCosts
-        from committee.learners.blend.time_plan import TimePlan, by_gain_per_second
 
         costs, n_train = FitCosts.of(rows, self.table_), max(len(fold.train) for fold in folds)
         plan = TimePlan(self.time_limit, tasks.begun, costs, len(rows), n_train, len(folds))

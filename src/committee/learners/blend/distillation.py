@@ -296,8 +296,7 @@ class Distillation:
         own: dict[str, Any] = {"random_state": self.seed, "n_jobs": self.blend.n_jobs}
         own["categorical_features"] = np.flatnonzero(self.blend.table_.n_levels).tolist() or None
         learner.set_params(**{name: value for name, value in own.items() if name in learner.declared_parameters})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as of columns that do not vary
+        with warnings.catch_warnings(action="ignore"):  # such as of columns that do not vary
             learner.fit(rows.X, rows.target, rows.weights)
         return learner if learner.committee_.n_nodes <= most_nodes else None
 

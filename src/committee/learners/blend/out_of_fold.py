@@ -315,8 +315,7 @@ class FoldTrainer:
         drawn = self.sample(fold.train, size, 0)
         share = max(1, round(len(fold.test) * size / len(fold.train)))
         settings = candidate.parameters | ({"oob_score": True} if candidate.out_of_bag else {})
-        with warnings.catch_warnings(), suppress(*FAILURES):  # which the fit itself reports
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"), suppress(*FAILURES):  # which the fit itself reports
             train, weights = fold.train[drawn], fold.train_weights[drawn]
             if candidate.estimator is not None:  # whose predictions may take longer than its fit
                 self._of_user(candidate, train, weights, fold.test[:share], 0)
@@ -327,8 +326,7 @@ class FoldTrainer:
         """Train on a fold without warnings; an error that leaves the candidate out is part of the outcome."""
         begun = time.perf_counter()
         fit: TrainedFit | Exception
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             try:
                 fit = self.on_fold(candidate, settings, number)
             except FAILURES as error:
@@ -359,8 +357,7 @@ class FoldTrainer:
 
     def without_validation(self, candidate: Candidate) -> Member:
         begun = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as of rows that are too few for a split
+        with warnings.catch_warnings(action="ignore"):  # such as of rows that are too few for a split
             model = self.model(candidate, candidate.parameters, np.arange(len(self.rows)), self.rows.weights, 0)
         return Member(candidate.name, [model.committee_], np.empty((0, 1)), time.perf_counter() - begun)
 

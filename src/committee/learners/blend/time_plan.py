@@ -65,11 +65,7 @@ class Deadline:
     def setup(self, estimator: Any, context: Any) -> None:
         """Required by scikit-learn."""
 
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Required by scikit-learn."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Required by scikit-learn."""
+    teardown = on_fit_task_begin = setup
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
         """Return whether there is no time for another round."""

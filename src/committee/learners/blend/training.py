@@ -259,8 +259,7 @@ def _with_constant(committee: RegressionCommittee, constant: F64) -> RegressionC
 @contextmanager
 def _failures() -> Iterator[None]:
     # without warnings, such as of columns that do not vary within a fold; an unusable checkpoint ends the whole fit
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             yield
         except CheckpointError:

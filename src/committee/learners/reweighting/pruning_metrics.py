@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from inspect import signature
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from committee.data.number_types import F64, Index, Mask
 from committee.learners.reweighting.leaf_cuts import LeafRows
 from committee.learners.reweighting.unseen_rows import Halves, SizeFactors, extrapolate_to_all
 from committee.vote.links.probability import Softmax
-
-if TYPE_CHECKING:
-    import polars as pl
 
 LEAST_ERROR = 1e-4
 """Least standard error in the weights of the isotonic regression: votes that are right on the same rows may still
@@ -75,7 +72,7 @@ class LossPath(ABC):
         return int(kept[-1]) if len(kept) else None
 
     @abstractmethod
-    def table(self) -> pl.DataFrame: ...
+    def table(self) -> Any: ...
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.table()})"

@@ -366,8 +366,7 @@ def pruning_path(
 
 
 def _solved_or_kept(objective: Objective, lines: MarginMatrix, weights: F64) -> F64:
-    with warnings.catch_warnings(), one_blas_thread():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning), one_blas_thread():
         try:
             return objective.solve(lines).weights
         except ValueError:

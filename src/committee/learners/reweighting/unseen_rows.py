@@ -282,8 +282,7 @@ def _interpolate(X: F64, categorical: Mask, random: np.random.Generator) -> tupl
 
 def _near(X: F64, beside: Index, random: np.random.Generator) -> Index:
     n = len(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column without a value
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a column without a value
         deviation = np.nanstd(X, axis=0)
     scaled = X / np.where(deviation > 0.0, deviation, 1.0)
     missing = np.isnan(scaled)
