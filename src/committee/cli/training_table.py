@@ -165,8 +165,8 @@ FOLDS = 5
 def folds_of_fit(columns: RowColumns, rows: TrainingTable, folds: int) -> Folds:
     from committee.report.folds import Folds
 
-    names: dict[str, Any] = {"group_name": columns.group or "groups", "time_name": columns.time or "time"}
-    return Folds.of(folds, groups=rows.values.groups, time=rows.values.time, **names)
+    names = {"groups": columns.group, "time": columns.time}
+    return Folds.of(folds, groups=rows.values.groups, time=rows.values.time, names=names)
 
 
 def check_folds(columns: RowColumns, rows: TrainingTable, folds: int, *, of_classes: bool) -> list[Split]:

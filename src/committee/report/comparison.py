@@ -284,7 +284,7 @@ def compare(
         raise ValueError(f"on_interrupt={on_interrupt!r} is neither 'raise' nor 'keep'")
     rows = ComparedRows.of(frame, y, task, target, groups=groups, time=time, sample_weight=sample_weight)
     table, numbers = rows.table, isinstance(rows.table.labels, Numbers)
-    plan = rows.folds(folds, repeats, seed)
+    plan = Folds.of(folds, repeats, seed, groups=rows.groups, time=rows.time, names=rows.names)
     labels = table.labels
     if metric is None and not numbers:
         metric = default_metrics(np.bincount(labels.codes).tolist(), folds, at_random=not plan.words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Self, TypeAlias
@@ -49,9 +50,10 @@ class Folds:
         *,
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
-        group_name: str = "groups",
-        time_name: str = "time",
+        names: Mapping[str, str | None] | None = None,
     ) -> Self:
+        """`names` are of the columns or series given as "groups" and "time"."""
+        group_name, time_name = ((names or {}).get(key) or key for key in ("groups", "time"))
         if groups is not None and time is not None:
             raise ValueError("groups and time are both given; folds are either of whole groups, or in order of time")
         if time is not None and repeats > 1:
@@ -208,8 +210,8 @@ class Labels:
     name: str
 
     @classmethod
-    def read(cls, y: Any, name: str | None = None) -> Labels:
-        return cls._of(*_one_column(y, name))
+    def read(cls, y: Any) -> Labels:
+        return cls._of(*_one_column(y))
 
     @classmethod
     def _of(cls, values: NDArray[Any], name: str) -> Labels:
@@ -279,7 +281,7 @@ def read_target(y: Any, name: str | None = None, task: Task | None = None) -> La
     return kind._of(values, name)
 
 
-def _one_column(y: Any, name: str | None) -> tuple[NDArray[Any], str]:
+def _one_column(y: Any, name: str | None = None) -> tuple[NDArray[Any], str]:
     import narwhals as nw
 
     series = nw.from_native(y, series_only=True, pass_through=True)
@@ -357,17 +359,6 @@ class ComparedRows:
             frame, weights, y = rows_of(frame, counted), weights[counted], np.asarray(y)[counted]
             groups, time = (None if each is None else np.asarray(each)[counted] for each in (groups, time))
         return cls(Table(frame, read_target(y, label_name, task), weights), groups, time, names)
-
-    def folds(self, folds: int, repeats: int, seed: int) -> Folds:
-        return Folds.of(
-            folds,
-            repeats,
-            seed,
-            groups=self.groups,
-            time=self.time,
-            group_name=self.names.get("groups", "groups"),
-            time_name=self.names.get("time", "time"),
-        )
 
     def notes(self, plan: Folds) -> list[str]:
         if plan.words:
