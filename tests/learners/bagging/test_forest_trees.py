@@ -314,6 +314,9 @@ def test_a_warm_start_must_fit(tmp_path):
         with pytest.raises(ValueError, match=f"warm_start continues a committee with other {what}"):
             model.set_params(n_estimators=5).fit(rows, labels)
         assert model.committee_ is before and model.n_features_in_ == 5
+    targets = RandomForestRegressor(3, warm_start=True, random_state=0).fit(X, X[:, :4])
+    with pytest.raises(ValueError, match="other number of targets: 4 then, 2 now"):
+        targets.set_params(n_estimators=5).fit(X, X[:, :2])
     with pytest.raises(ValueError, match="warm_start continues a committee that the file would not hold"):
         model.fit(X, y, checkpoint=tmp_path / "fit")
 

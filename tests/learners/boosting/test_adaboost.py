@@ -321,3 +321,22 @@ def test_a_pipeline_gets_the_weights_in_its_last_step():
     assert_array_equal(routed.decision_function(X), model.decision_function(X))
     with pytest.raises(ValueError, match="its fit takes no sample_weight"):
         AdaBoostClassifier(3, voter=make_pipeline(StandardScaler(), KNeighborsClassifier())).fit(X, y)
+
+
+def test_random_state_draws_features():
+    X, y = noisy()
+
+    def features(**params):
+        return AdaBoostClassifier(20, max_features=1, **params).fit(X, y).committee_.voters.feature.tolist()
+
+    assert features(random_state=0) == features(random_state=np.random.RandomState(0)) != features(random_state=1)
+    assert set(features(random_state=0)) == {-1, 0, 1, 2, 3, 4}
+
+
+def test_voters_inside_a_pipeline_are_seeded():
+    X, y = noisy()
+    voter = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2, max_features=1))
+    first, second = (AdaBoostClassifier(6, voter=voter, random_state=0).fit(X, y) for _ in range(2))
+    assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+    seeds_used = [member[-1].random_state for member in first.committee_.voters.estimators]
+    assert len(set(seeds_used)) == len(seeds_used)

@@ -481,3 +481,14 @@ def test_a_classifier_that_learns_nothing_ends_the_run():
     X, y = numbers(2)
     model = quiet(LPBoostClassifier(0.5, dictionary=DummyClassifier()), X, y)
     assert model.committee_.n_voters <= 2
+
+
+def test_subsets_of_categories_tell_several_classes_apart():
+    rng = np.random.default_rng(0)
+    letters = rng.choice(list("abcdef"), 300)
+    y = np.array(["one", "two", "three"])[np.searchsorted(["c", "e"], letters, side="right")]
+    frame = pd.DataFrame({"letter": letters, "noise": rng.normal(size=300)})
+    model = LPBoostClassifier(0.3, dictionary="all_stumps").fit(frame, y)
+    assert model.score(frame, y) == 1.0
+    assert_allclose(model.soft_margin_, 1.0)
+    assert model.committee_.n_voters == 3

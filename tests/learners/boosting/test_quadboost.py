@@ -15,7 +15,7 @@ from sklearn.preprocessing import SplineTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import committee
-from committee import LPBoostClassifier, QuadBoostClassifier, QuadBoostRegressor
+from committee import LPBoostClassifier, QuadBoostClassifier, QuadBoostRegressor, TreeRegressor
 from committee.learners.boosting import quadboost
 from committee.learners.boosting.quadboost_rounds import GramRun, ResidualRun
 from committee.objectives.programs.penalties import penalty_class
@@ -146,6 +146,19 @@ def test_trained_voters_see_signs_and_sizes_of_the_residuals(dictionary):
     # the best stump for all rows is a tree's too; later trees are grown on the residuals' signs
     assert model.training_risks_[1] == pytest.approx(stumps.training_risks_[1], abs=2e-2)
     assert (np.diff(model.training_risks_) < 0).all()
+
+
+@pytest.mark.parametrize(
+    "dictionary",
+    ["stumps", "all_stumps", "trees", DecisionTreeClassifier(max_depth=2), TreeRegressor(max_depth=3)],
+)
+def test_every_dictionary_serves_every_target(dictionary):
+    settings = {"dictionary": dictionary, "n_estimators": 25, "random_state": 0}
+    for load in (load_breast_cancer, load_iris):
+        X, y = load(return_X_y=True)
+        assert QuadBoostClassifier(**settings).fit(X, y).score(X, y) > 0.93
+    X, y = load_diabetes(return_X_y=True)
+    assert QuadBoostRegressor(**settings).fit(X, y).score(X, y) > 0.5
 
 
 def test_subsets_of_categories_beat_one_against_the_rest():

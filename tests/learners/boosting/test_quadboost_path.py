@@ -80,6 +80,14 @@ def test_gap_is_never_less_than_the_distance_to_the_least_risk(penalty):
             assert rule.gap(b - gram @ other, other, b, square) >= excess - 1e-7
 
 
+def test_box_path_keeps_to_its_bounds():
+    X, y = noisy(200)
+    path = quadboost_path(X, y, penalty="linf", n_alphas=8, tol=1e-6)
+    assert (np.diff(path.alphas) > 0).all()
+    assert (np.abs(path.weights).max(axis=1) <= path.alphas * (1 + 1e-12)).all()
+    assert path.gaps.max() <= 1e-6
+
+
 def test_a_gap_that_no_digits_reach_is_told():
     X, y = noisy(50)
     near, far = (quadboost_path(X, y, penalty="linf", alphas=[0.05, 0.2], tol=tol) for tol in (1e-6, 1e-25))

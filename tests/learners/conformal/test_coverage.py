@@ -359,14 +359,6 @@ def test_order_and_repetition_of_scored_rows(seed, kind, per_class, grouped):
     assert_array_equal(p_values > 0.21, plain.predict_set(new, 0.21, **given_groups))
 
 
-def test_equal_scores_are_all_in_or_all_out():
-    p = np.full((30, 2), 0.5)
-    model = around(ToldClassifier(), p, np.arange(30) % 2)
-    assert model.predict_set(p).all()
-    flat = around(ToldRegressor(), np.zeros((30, 2)), np.ones(30), kind=ConformalRegressor)
-    assert_allclose(flat.predict_interval(np.zeros((1, 2))), [(-1.0, 1.0)], rtol=1e-15)
-
-
 def test_rounding_leaves_no_number_out_whose_score_is_the_threshold():
     """Numbers that are given to two digits are ties; many of f + (y - f) are below y."""
     rng = np.random.default_rng(0)

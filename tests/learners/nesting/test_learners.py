@@ -48,21 +48,6 @@ def same(one, other, X, Y=None, tolerance=0.0):
 
 
 @every_learner
-def test_missing_values_go_to_the_side_that_was_learned(model):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 2))
-    y = (X[:, 0] > 0).astype(int)
-    X[rng.random(200) < 0.4, 0] = np.nan
-    y[np.isnan(X[:, 0])] = 1  # what is missing says something
-    committee = fitted(model, X, y)
-    stumps = committee.graph_.voters
-    assert stumps.feature[0] == 0
-    assert stumps.missing[0] == 1.0
-    assert (committee.predict(np.array([[np.nan, 0.0], [np.nan, 1.0]])) == 1).all()
-    assert committee.score(X, y) > 0.9
-
-
-@every_learner
 def test_where_nothing_was_missing_a_gap_is_unknown(model):
     X, y = table()
     committee = fitted(model, X, y)

@@ -206,6 +206,13 @@ def test_only_sums_have_a_next_voter(model):
         model.set_params(n_draws="look_ahead").fit(*table())
 
 
+def test_rows_that_nothing_tells_apart_end_it():
+    X, y = np.zeros((20, 1)), np.arange(20) % 2
+    with pytest.warns(UserWarning, match="No voter beats a constant vote"):
+        model = ProbabilisticAdaBoostClassifier(4, n_draws="look_ahead").fit(X, y)
+    assert len(model.bounds_) == 1 and np.isfinite(model.predict_proba(X)).all()
+
+
 @every_learner
 def test_entropies_are_those_of_the_weights_at_each_voter(model):
     X, y = table()

@@ -130,17 +130,6 @@ def test_a_step_is_the_stump_of_least_squared_error():
     assert_allclose(model.decision_function(X), values, rtol=1e-9)
 
 
-def test_missing_values_learn_their_side():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 1))
-    y = (rng.random(200) < 0.4).astype(int)
-    X[(y == 1) & (rng.random(200) < 0.8)] = np.nan
-    for learner in LEARNERS:
-        model = ProbitBoostClassifier(10, learner=learner).fit(X, y)
-        assert model.predict_proba([[np.nan]])[0, 1] > 0.9
-    assert ProbitBoostClassifier().fit(X, y).design_names_ == ["x0", "x0 missing"]
-
-
 def test_categories():
     X, y = table()
     y = (y == 2).astype(int)  # colour is "b"
@@ -205,6 +194,18 @@ def test_importances(learner):
         fall = (model.risk_path_[:, :-1] - model.risk_path_[:, 1:])[model.feature_path_ == 0].sum()
         total = (model.risk_path_[:, 0] - model.risk_path_[:, -1]).sum()
         assert_allclose(model.feature_importances_[0], fall / total, rtol=1e-9)
+
+
+def test_linear_scores_are_voters():
+    X, y = noisy(3)
+    voters = ProbitBoostClassifier(10).fit(X, y).committee_.voters
+    assert voters.kind == "score" and len(voters) == 1 and voters.n_nodes.tolist() == [1]
+    assert_array_equal(voters.spread, [40.0])
+    twice = LinearScores.concatenate([voters, voters])
+    assert isinstance(twice[[1]], LinearScores) and twice[[1]].cap == voters.cap
+    assert_array_equal(twice[[1]].tally(X), voters.tally(X))
+    assert_allclose(twice.tally(X, np.array([1.0, -3.0])), -2.0 * voters.tally(X), rtol=1e-12)
+    assert voters.votes(X).shape == (300, 1, 3)
 
 
 @pytest.mark.parametrize(("risk", "halvings"), [(1.0, 0), (0.0, 30)])
@@ -292,6 +293,15 @@ def test_a_step_of_stumps_by_hand(n_classes):
         assert model.feature_path_[k, 0] == j and ((r - d)[:, k] ** 2).sum() < (r[:, k] ** 2).sum()
     eta = (r * d).sum() / linear_boost.information("probit", F, d).sum()
     assert_allclose(model.decision_function(X).reshape(40, K), eta * d, rtol=1e-6)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_weights_of_joint_steps_are_repeated_rows(learner):
+    X, y = noisy_classes(3, 200)
+    k = np.random.default_rng(0).integers(0, 3, 200)
+    model = ProbitBoostClassifier(10, learner=learner, steps="gradient")
+    weighed = model.fit(X, y, k).decision_function(X)
+    assert_allclose(model.fit(np.repeat(X, k, axis=0), np.repeat(y, k)).decision_function(X), weighed, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
