@@ -180,8 +180,7 @@ def test_the_page_of_frames_many_rows_and_sparse_rows(some, monkeypatch):
     monkeypatch.setattr("committee.report.model_pictures.FEWEST_EXPLAINED", 3)
     assert "between classes, over 7 rows" in render_model(model, X, y)
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(5)])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         assert "between classes, over 7 rows" in render_model(model, frame, y)
     monkeypatch.setattr("committee.report.model_pictures._WORK", 1.0)  # as if its trees were large
     assert "between classes, over 3 rows" in render_model(model, X, y)

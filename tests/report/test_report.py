@@ -162,8 +162,7 @@ def test_models_without_size_or_margins_or_probabilities():
     display = SizeDisplay(bayes).plot()
     assert display.ax_.get_legend() is None and not display.ax_.lines
     models = {"bayes": GaussianNB(), "svm": LinearSVC(random_state=0, max_iter=50)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         found = compare(X, Y, models, folds=2, metric="log_loss")
         by_accuracy = compare(X, Y, models, folds=2)
     assert verdict(found)[-1] == "svm has no log loss and is not ranked."

@@ -131,8 +131,7 @@ def is_over(time_limit: float | None, seconds: float, n_done: int, n_models: int
 def _close(outcome: Iterator[Any]) -> None:
     close = getattr(outcome, "close", None)
     if close is not None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of joblib, about cancelled fits
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # of joblib, about cancelled fits
             close()
 
 

@@ -387,8 +387,7 @@ def out_of_fold(
         splits = splitter.split(np.zeros((len(truth), 1)), truth)
     tests, predictions = [], []
     probability = np.zeros((len(truth), len(classes))) if of_classes else np.empty(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit on all rows has shown them
+    with warnings.catch_warnings(action="ignore"):  # the fit on all rows has shown them
         for train, test in splits:
             given = {} if weights is None else {"sample_weight": weights[train]}
             fitted = clone(learner).fit(X[train], truth[train], **_given(offset, train), **given)

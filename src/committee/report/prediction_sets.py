@@ -104,8 +104,7 @@ def _groups(model: Any) -> str:
 def set_of_row(model: Any, X: Any) -> str | None:
     if not is_conformal(model) or _needs_groups(model):
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         if hasattr(model, "predict_interval"):
             low, high = model.predict_interval(X)[0].tolist()
             return f"The interval at alpha {model.alpha:g} is {low:.6g} to {high:.6g}."
@@ -139,8 +138,7 @@ class CoveredRows:
         if not is_conformal(model) or _needs_groups(model):
             return None
         asked = 1.0 - float(model.alpha)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit has warned of too few rows
+        with warnings.catch_warnings(action="ignore"):  # the fit has warned of too few rows
             predict = model.predict_set if hasattr(model, "predict_set") else model.predict_interval
             found = predict(X, **({} if offset is None else {"offset": offset}))
         if not hasattr(model, "predict_set"):

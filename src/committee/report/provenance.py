@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from committee.data.bins import U64, RowOverlap, RowSketch, row_digests
 from committee.data.matrices import SparseMatrix, is_out_of_core
 from committee.data.parallel import n_threads
 from committee.data.text import pluralize
 from committee.files.documents import Estimate, Provenance
-
-if TYPE_CHECKING:
-    from committee.report.evaluation import Evaluation
+from committee.report.evaluation import Evaluation
+from committee.report.figures import Measured
 
 BY_CHANCE = 1e-4
 """p-value below which training rows, or correct predictions, are too many to be explained by chance."""
@@ -137,9 +136,6 @@ def _figures(estimate: Estimate) -> str:
     figures = dict(estimate.figures)
     usual = {"accuracy", "accuracy_of_most_frequent"} <= figures.keys() or "rmse" in figures
     if usual or any(name.startswith("pinball_") and f"coverage_{name[8:]}" in figures for name in figures):
-        from committee.report.evaluation import Evaluation
-        from committee.report.figures import Measured
-
         measured = tuple(Measured(name, name, value) for name, value in figures.items())
         return Evaluation(estimate.n_rows, measured).brief()
     return ", ".join(f"{name.upper() if name == 'd2' else name} {value:.4g}" for name, value in figures.items())

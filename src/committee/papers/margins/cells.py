@@ -198,8 +198,7 @@ def reweighted(
 def solved(objective: Objective, lines: MarginMatrix) -> tuple[F64, str, Objective]:
     """Return an objective's weights (the ensemble's own if none), the outcome, and the objective that was solved."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # for the outcome "no room"
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # for the outcome "no room"
             weights = objective.solve(lines).weights
     except OutOfReachError as error:
         weights, state, objective = solved(Range(xi=error.largest), lines)
@@ -281,8 +280,8 @@ def _fitted(name: str, fold: Fold, depth: int | None, trees: int) -> Any:
     if name == ADABOOST and depth == 1:
         options["criterion"] = "error"  # the stump of the best edge, as in the other methods
     model = kinds[name](**options, max_depth=depth, n_jobs=1, categorical_features=fold.categorical)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of MD-Boost's most trees; the cell counts them
+    # of MD-Boost's most trees, which the cell counts
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         return model.fit(fold.rows[0], fold.positive[0])
 
 

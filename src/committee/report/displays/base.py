@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from committee.data.number_types import is_whole
 from committee.data.packages import require_package
@@ -19,12 +20,9 @@ from committee.report.drawing.scale import Scale
 from committee.report.drawing.svg import Color, text_width
 
 if TYPE_CHECKING:
-    from typing import Literal, Self
-
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
-    from numpy.typing import ArrayLike
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#333333")
 """Palette of Okabe and Ito for colour-blind readers, without its yellow, and with dark grey for black."""
