@@ -36,9 +36,6 @@ def _pvalue(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-# --- tables ----------------------------------------------------------------------------------------------
-
-
 def grids(comparison: Comparison) -> list[Grid]:
     made = (quality_grid, failures_grid, difference_grid, cost_grid)
     return [grid for each in made if (grid := each(comparison)).rows]
@@ -189,9 +186,6 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
         ),
         *((name, sentence.format(run=run)) for name, sentence in cost),
     ]
-
-
-# --- findings --------------------------------------------------------------------------------------------
 
 
 def verdict(comparison: Comparison) -> list[str]:

@@ -35,9 +35,6 @@ FITS = "committee.comparison/2"
 """Name and version of the format of fits in a checkpoint."""
 
 
-# --- results of a fold -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class FoldResult:
     """`error` is the type and message of the exception that ended the fold."""
@@ -221,9 +218,6 @@ def _check_squares(fold: FittedFold) -> None:
     if not np.isfinite(mean):
         worst = fold.predicted[np.abs(fold.errors).argmax()]  # NaN counts as the largest
         raise ValueError(f"the mean squared error is not finite: the prediction of a test row is {worst:g}")
-
-
-# --- checkpoint ------------------------------------------------------------------------------------------
 
 
 @contextmanager

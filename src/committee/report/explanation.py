@@ -149,9 +149,6 @@ def _cell(one: Any, column: int) -> str | None:
     return f"{cell:g}" if isinstance(cell, float) else str(cell)
 
 
-# --- the sum ---------------------------------------------------------------------------------------------
-
-
 def explains_probabilities(estimator: Any) -> bool:
     votes = estimator.committee_
     is_of_classes = hasattr(estimator, "classes_")
@@ -229,9 +226,6 @@ def _of_quantile(estimator: Any, one: Any, label: Any, predicted: F64) -> tuple[
     texts = ", ".join(f"{number:.4g} ({name})" for number, name in zip(predicted.tolist(), names, strict=True))
     subject = f"prediction of quantile {names[k]}"
     return sums[:, column], subject, "prediction", float(predicted[k]), f"predicted {texts}"
-
-
-# --- text ------------------------------------------------------------------------------------------------
 
 
 def row_sentences(found: RowExplanation) -> list[str]:

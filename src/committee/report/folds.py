@@ -198,9 +198,6 @@ def _moments(time: ArrayLike, name: str) -> F64:
     return np.asarray(numbers)
 
 
-# --- targets ---------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Labels:
     """`codes` (n,) are indices in the sorted labels `classes` (K,)."""
@@ -324,9 +321,6 @@ class Table:
     def encoded(self) -> tuple[TableSchema, NDArray[np.float64]]:
         schema = TableSchema.learn(self.frame)
         return schema, schema.encode(self.frame)
-
-
-# --- rows of a comparison ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

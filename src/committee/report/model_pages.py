@@ -283,9 +283,6 @@ def _members(found: Explanation) -> list[Section]:
     return [Section("Members on these rows", parts)]
 
 
-# --- model card ------------------------------------------------------------------------------------------------------
-
-
 def model_card(found: Explanation, *, data: str = "") -> Section:
     terms = [
         *_model_terms(found.model),

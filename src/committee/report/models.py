@@ -45,9 +45,6 @@ DEFAULT_MODELS = (
 DEFAULT_MODELS_OF_NUMBERS = ("committee", "gradient_boosting", "random_forest", "quadboost", "tree", *OF_OTHERS)
 
 
-# --- peers -----------------------------------------------------------------------------------------------
-
-
 def on_one_hot(schema: TableSchema, forest: Any) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import make_pipeline
@@ -193,9 +190,6 @@ def models_grid() -> Grid:
         summary = f"{name_of_class}Classifier of {module}, only for committee compare{missing}."
         rows.append((name, "classes, numbers", summary))
     return Grid("Models", ("model", "predicts", "learner"), tuple(rows), "lll")
-
-
-# --- models of a comparison ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -77,9 +77,6 @@ def _data(results: MarginResults) -> list[SourceData]:
     return [data for data in source_data() if data.name in results.names]
 
 
-# --- Tables 2 to 11 --------------------------------------------------------------------------------------------------
-
-
 def table_grid(results: MarginResults, table: PublishedTable, ensemble: str) -> Grid:
     body = [(data.title, *_row(results, data, table, ensemble)) for data in _data(results)]
     columns = ("table", ensemble, *table.objectives, *(_CHANGES[change] for change in table.changes))
@@ -111,9 +108,6 @@ def fixed(value: float, digits: int = 4) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"  # no minus before zero
 
 
-# --- likeness of the document's ensembles -----------------------------------------------------------------------------
-
-
 def likeness_grid(results: MarginResults) -> Grid:
     tables = {table.number: table for table in published()}
     body = []
@@ -136,9 +130,6 @@ def likeness_grid(results: MarginResults) -> Grid:
         " its forest and on both of ours"
     )
     return grid_of(title, columns, body)
-
-
-# --- directions ------------------------------------------------------------------------------------------------------
 
 
 def direction_grid(results: MarginResults) -> Grid:
@@ -176,9 +167,6 @@ def _bracketed(theirs: Directions | None, figure: str) -> str:
     return "" if count is None else f" ({count})"
 
 
-# --- correlations of margins and errors -------------------------------------------------------------------------------
-
-
 _ASSOCIATION = ("within", "tables - +", "document")
 
 
@@ -206,9 +194,6 @@ def _rho(value: float | None) -> str:
     return BLANK if value is None else fixed(value, 2)
 
 
-# --- room and solutions ----------------------------------------------------------------------------------------------
-
-
 def state_grid(results: MarginResults) -> Grid:
     body = [(name, *(cell for each in ENSEMBLES for cell in _state(results, name, each))) for name in results.names]
     columns = (f"{each}: min" for each in ENSEMBLES)
@@ -234,9 +219,6 @@ def _state(results: MarginResults, name: str, ensemble: str) -> tuple[str, ...]:
 
 def _share(states: Sequence[str], *of: str) -> str:
     return f"{100.0 * float(np.mean([found in of for found in states])):.0f}%"
-
-
-# --- files -----------------------------------------------------------------------------------------------------------
 
 
 def write(results: MarginResults, tables: Sequence[Grid], out: Path) -> None:

@@ -215,9 +215,6 @@ def _rounded(cell: str, decimals: int) -> str:
     return str(float(Decimal(cell).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)))
 
 
-# --- steps ------------------------------------------------------------------------------------------------------------
-
-
 def _one_after_the_other(table: PublicTable, contents: Sequence[bytes]) -> Rows:
     return [row for content in contents for row in table.format.rows(content)]
 

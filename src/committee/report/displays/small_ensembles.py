@@ -144,8 +144,6 @@ class SmallEnsembleDisplay(Display):
         path = RowPath.of(words, estimator, X, row)
         return cls(EnsembleText.of(estimator, path.had_missing), path)
 
-    # --- text ----------------------------------------------------------------------------------------------------
-
     @property
     def text(self) -> str:
         lines = [f"{self.words.size}. {self.words.instruction}"]
@@ -168,8 +166,6 @@ class SmallEnsembleDisplay(Display):
             start, below = (("├─ ", "│  "), ("└─ ", "   "))[answer]
             lines += self._node_lines(tree, child, f"{indent}{start}{_answer(tree, node, answer)} → ", indent + below)
         return lines
-
-    # --- picture -------------------------------------------------------------------------------------------------
 
     def _draw(self, ax: Axes | None) -> None:
         sketch = self.sketch()
@@ -274,8 +270,6 @@ class SmallEnsembleDisplay(Display):
         yield Text(at[0], below, number, _FONT, anchor="middle", bold=on_path)
         if name:
             yield Text(at[0], below + _LINE, name, _SMALL, color, "middle", on_path)
-
-    # --- bars ----------------------------------------------------------------------------------------------------
 
     def _bar_height(self, tree: PlainTree) -> float:
         leaves = self.words.leaves

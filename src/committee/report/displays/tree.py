@@ -149,8 +149,6 @@ class TreeDisplay(Display):
         )
         return display.plot(ax)
 
-    # --- which nodes ---------------------------------------------------------------------------------------------
-
     def _count_leaves(self) -> list[int]:
         count = [1] * len(self.words)
         for node in range(len(count) - 1, -1, -1):
@@ -187,8 +185,6 @@ class TreeDisplay(Display):
         closed = self.children[node, 0] >= 0 and node not in self._opened
         return f"… {self._n_leaves[node]:,} leaves" if closed else words[node]
 
-    # --- text ----------------------------------------------------------------------------------------------------
-
     @property
     def text(self) -> str:
         lines, indent = [self.title], {0: ""}
@@ -203,8 +199,6 @@ class TreeDisplay(Display):
 
     def __str__(self) -> str:
         return self.text
-
-    # --- picture -------------------------------------------------------------------------------------------------
 
     def _draw(self, ax: Axes | None) -> None:
         shown = list(self._shown())
