@@ -25,7 +25,6 @@ from committee import (
     load,
 )
 from committee.cli.main import COMMANDS, LazyCommands
-from committee.data.examples import load_example
 from committee.data.readers.table_reader import read_table
 from committee.data.readers.tables import split_target
 from committee.report import ContributionDisplay
@@ -195,14 +194,6 @@ def test_compare_says_what_models_warned_of(table, monkeypatch):
     monkeypatch.setattr(TreeVoter, "fit", fit_with_a_warning)
     result = succeed("compare", table, "-t", "label", "--drop", "id", "--models", "tree,adaboost", "--folds", 2)
     assert re.findall(".*warned.*", result.stderr) == ["note: tree warned: UserWarning: few rows"]
-
-
-def test_compare_notes_small_classes_and_failures(tmp_path):
-    frame = load_example("iris").with_row_index().filter(pl.col("index") < 104).drop("index")
-    path = tmp_path / "small.parquet"
-    frame.write_parquet(path)
-    result = succeed("compare", path, "--target", "target", "--models", "adaboost", "--folds", 5)
-    assert "note: column 'target' has classes with fewer rows than --folds 5" in result.stderr
 
 
 def test_compare_errors(table, tmp_path):

@@ -86,51 +86,12 @@ def test_codes_are_as_wide_as_the_bins_need(max_bins, dtype):
     assert Bins.learn(X[:100], None, numeric(1), max_bins).encode(X).dtype == np.uint8
 
 
-def test_bins_share_out_the_weight():
-    rng = np.random.default_rng(0)
-    X, w = rng.normal(size=(5000, 1)), rng.exponential(size=5000)
-    bins = Bins.learn(X, w, numeric(1), 20)
-    share = np.bincount(bins.encode(X)[:, 0], weights=w) / w.sum()
-    assert share.max() - share.min() < 0.005
-    heavy = np.where(np.arange(5000) < 2500, 1.0, X[:, 0])[:, None]
-    own = Bins.learn(heavy, None, numeric(1), 20)
-    assert own.n_bins[0] > 10
-    code = own.encode(heavy)[:, 0]
-    in_bin = code == code[0]
-    assert in_bin[:2500].all() and in_bin[2500:].sum() <= 125  # half a bin's share may stand before a heavy value
-
-
-def test_rows_without_weight_have_no_say():
-    X = np.arange(10.0)[:, None]
-    w = (X[:, 0] < 4).astype(float)
-    assert_array_equal(Bins.learn(X, w, numeric(1), 255).edges, [0.5, 1.5, 2.5])
-
-
-def test_same_edges_for_any_number_of_threads():
-    X = np.random.default_rng(0).normal(size=(30_000, 12))
-    X[::7, 3] = np.nan
-    one = Bins.learn(X, None, numeric(12), 255, 1)
-    for n_threads in (2, 5):
-        several = Bins.learn(X, None, numeric(12), 255, n_threads)
-        assert_array_equal(several.edges, one.edges)
-        assert_array_equal(several.encode(X, n_threads), one.encode(X, 1))
-
-
 def test_long_columns_are_sampled(monkeypatch):
     monkeypatch.setattr("committee.data.bins.MAX_SAMPLE", 1000)
     X = np.random.default_rng(0).normal(size=(20_000, 1))
     bins = Bins.learn(X, None, numeric(1), 50)
     share = np.bincount(bins.encode(X)[:, 0]) / len(X)
     assert len(share) == 50 and share.max() < 0.05
-    few = np.arange(20_000.0)[:, None] % 40
-    few[19_999] = 77.5  # a column of few values is read whole
-    assert Bins.learn(few, None, numeric(1), 50).edges[-1] == (39 + 77.5) / 2
-
-
-@pytest.mark.parametrize("max_bins", [-1, 0, 1, 65_536])
-def test_number_of_bins_is_checked(max_bins):
-    with pytest.raises(ValueError, match="max_bins"):
-        Bins.learn(np.ones((3, 1)), None, numeric(1), max_bins)
 
 
 def test_more_categories_than_bins_are_refused_by_name():
