@@ -170,7 +170,6 @@ class Fewest:
     """``(C + 1,)``: factors of the parts and of the start that are proved to elect the same classes; `None`: none
     are."""
     bound: int  # lower bound on the number of parts, for weights with leads of at least `LEAST_LEAD`
-    n_rows: int  # rows on which votes differed, added to the program
     note: str  # reason of an early end; empty if the search was completed
 
 
@@ -206,7 +205,6 @@ class FewestVotersSearch:
         self.used: NDArray[np.intp] = np.flatnonzero(spread > 0.0)
         self.counted: NDArray[np.bool_] = self.used < self.parts.n_parts
         self.spread: F64 = spread[self.used]
-        self.n_rows = 0
         self.lines = np.empty((0, len(self.used)))
         self.tied = np.empty(0, dtype=bool)
         self.active = np.empty(0, dtype=np.intp)
@@ -215,7 +213,7 @@ class FewestVotersSearch:
     def run(self) -> Fewest:
         best, note = None, ""
         if not self.counted.any():
-            return Fewest(np.append(np.zeros(self.parts.n_parts), 1.0), 0, 0, "")
+            return Fewest(np.append(np.zeros(self.parts.n_parts), 1.0), 0, "")
         self._add(self.parts.cells.random_rows(min(RANDOM_ROWS, MOST_ENTRIES // len(self.used)), self.rng))
         try:
             self._find_needed()
@@ -229,7 +227,7 @@ class FewestVotersSearch:
         if best is None and not self.same:
             best = self._proved(lambda: np.array(self.spread))
         best = np.ones(len(self.used)) if best is None and self.same else best
-        return Fewest(None if best is None else self._whole(best), self.bound, self.n_rows, note)
+        return Fewest(None if best is None else self._whole(best), self.bound, note)
 
     def _proved(self, propose: Callable[[], F64]) -> F64 | None:
         try:
@@ -253,7 +251,6 @@ class FewestVotersSearch:
             rows = self._rows_against(factors)
             if rows is None:
                 return factors
-            self.n_rows += len(rows)
             known = len(self.lines)
             self._add(np.concatenate([rows, *map(self.parts.cells.neighbours, rows[:FEW])]))
             if len(self.lines) == known:
