@@ -256,6 +256,7 @@ def test_the_order_of_day_and_month_is_that_of_the_table_that_was_learned_from(l
     succeed("fit", iso, *TREE, "-o", other)
     assert "choose with --dates day-first or --dates month-first" in fail("predict", other, table)
     succeed("predict", other, table, "--dates", "day-first")
+    succeed("prune", table, "-t", "answer", "--trees", 20, "--missing", "-999", "--test", table)
     # in pieces all rows settle it, not only the first
     monkeypatch.setattr("committee.cli.training_chunks.SHOWN_ROWS", 30)
     parts = [written(tmp_path / f"{k}.csv", rows) for k, rows in enumerate((cells()[:40], contrary))]

@@ -66,10 +66,11 @@ def _with_model_names(learner: Any, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def select_features(learner: Any, frame: pl.DataFrame, data: str, ids: Sequence[str] = ()) -> Any:
-    names = LearnedColumns.of_model(learner).names
+    columns = LearnedColumns.of_model(learner)
+    names = columns.names
     if names is not None:
         check_columns(learner, data, names, [name for name in frame.columns if name not in ids or name in names])
-        return restore_times(frame.select(names), {} if learner.table_ is None else learner.table_.typed_forms)
+        return restore_times(frame.select(names), columns.typed)
     # fitted on an array: columns are matched by position; converted models may have text categories even so
     X, table = frame.drop(ids, strict=False), table_schema(learner)
     has_text = table is not None and any(levels and isinstance(levels[0], str) for levels in table.categories)
