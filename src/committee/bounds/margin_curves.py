@@ -421,7 +421,7 @@ def best_draw(value: F64, theta: F64, nu: F64, tail: F64, complexity: F64) -> tu
 
 
 def rows_needed(target: float, nu: F64, value: Callable[[float], float]) -> float:
-    """Return the number of rows, within 1 %, that lowers a bound to a target with the margins as they are."""
+    """Return about how many rows lower a bound to `target` at the same margins; inf above `MOST_ROWS`."""
     if nu.min() >= target or value(MOST_ROWS) > target:
         return inf
     low, high = 1.0, MOST_ROWS

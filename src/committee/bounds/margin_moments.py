@@ -210,7 +210,7 @@ def worst_moments(e: float, d: float, c: float) -> tuple[float, float]:
     """Return the tandem loss and disagreement of the largest C-bound within distance c of the observed ones.
 
     kl((e^, d^), (e, d)) = kl(d^, d) + (1 - d^) kl(e^ / (1 - d^), e / (1 - d)), so the largest e for each d is an
-    inverse of the kl of two outcomes. The bound at it is concave along d.
+    inverse of the kl of two outcomes. The C-bound of this e and d is concave in d.
     """
     low, high = float(1.0 - kl_inverse(1.0 - d, c)), min(0.5, float(kl_inverse(d, c)))
     for _ in range(6):

@@ -143,7 +143,7 @@ def advised_draws(n_rows: int) -> float:
 
 
 def unpack_draws(draws: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return the bits of `draws_` of a subagged learner: ``(M, n)``, and columns for bits that pad the last byte."""
+    """Unpack `draws_` of a subagged learner to ``(M, n)``, plus columns of False that pad the last byte."""
     return np.unpackbits(draws, axis=1).astype(bool)
 
 

@@ -15,7 +15,7 @@ from committee.data.number_types import F64
 from committee.objectives.margins.tandem_bound import PairLosses, loss_blocks
 
 ROUNDING = 1e-12
-"""Rounding error of a Gibbs loss, which counts as at least 1/2 from 1/2 minus this on."""
+"""A Gibbs loss of at least 1/2 minus this counts as 1/2 or more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class VoterLosses:
 
     @property
     def errors(self) -> NDArray[np.bool_]:
-        """Rows that the vote gets wrong, ``(n,)``; of held-out losses alone, as `gibbs`."""
+        """True for rows that the vote gets wrong, ``(n,)``; raise a ValueError for out-of-bag losses."""
         W = self.gibbs()
         return W >= 0.5 - ROUNDING if self.wrong is None else self.wrong
 

@@ -1,1 +1,1 @@
-"""The vote: committees, their scores, margins, links, explanations, and adapters for other libraries."""
+"""Committees: votes, margins, links, explanations, adapters for other libraries' models, and exports."""

@@ -150,7 +150,7 @@ class Committee(WeightedVotes):
 
     @classmethod
     def read_header(cls, document: Document) -> Header:
-        """Read the classes and the table from the document of a model file."""
+        """Read columns, classes and table from the document of a model file."""
         from committee.files.documents import Header, read_classes
 
         return Header.from_document(document, read_classes)
@@ -171,7 +171,7 @@ class Committee(WeightedVotes):
         return self._probability(self._tally(self.encode(X), n_threads, offset), self.total_weight)
 
     def probability_of(self, votes: Scores) -> Scores:
-        """Return class probabilities ``(n, K)`` of weighted sums of votes ``(n, D)`` without the intercept."""
+        """Return class probabilities ``(n, K)`` of weighted sums of votes ``(n, D)``; the intercept is added."""
         return self._probability(self._settled(votes), self.total_weight)
 
     def answer_of(self, data: Any, n_threads: int = 1) -> Scores:
@@ -257,7 +257,7 @@ class Committee(WeightedVotes):
         return np.clip(ahead / total, -1.0, 1.0) if total > 0 else np.zeros(len(ahead))
 
     def staged_predict_proba(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Iterator[Scores]:
-        """Yield the class probabilities ``(n, K)`` of the first 1, 2, ..., T voters; each is evaluated once.
+        """Yield the class probabilities ``(n, K)`` of the first 1, 2, ..., T voters; each votes once.
 
         Parameters and errors are those of `decision_function`.
         """
@@ -402,14 +402,14 @@ class RegressionCommittee(WeightedVotes):
 
     @classmethod
     def read_header(cls, document: Document) -> Header:
-        """Read the table from the document of a model file."""
+        """Read columns and table from the document of a model file."""
         from committee.files.documents import Header
 
         return Header.from_document(document, None)
 
     @property
     def n_outputs(self) -> int:
-        """Numbers predicted for each row, D."""
+        """Number of outputs D."""
         return self.voters.n_outputs
 
     def __repr__(self) -> str:

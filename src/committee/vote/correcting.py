@@ -1,4 +1,4 @@
-"""Correcting operations: other operations on votes than the weighted sum."""
+"""Correcting operations: functions of the votes in place of the weighted sum."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from committee.vote.weighted_votes import elected, lead
 
 @dataclass(frozen=True)
 class VoterMargins:
-    margins: F64  # (n,): margin among the voters of the row; 0 without any
+    margins: F64  # (n,): margin among the voters of the row
     voter_margins: F64  # (n,): weighted mean margin of these voters
     elected: NDArray[np.intp]  # (n,): class number that these voters elect
 
@@ -25,7 +25,7 @@ class VoterMargins:
     def of(
         cls, committee: Committee, X: Any, truth: NDArray[np.intp], counted: NDArray[np.bool_] | None, n_threads: int
     ) -> VoterMargins:
-        """Sum the weighted votes and leads over the voters in `counted` ``(n, T)``, or over all voters."""
+        """Compute the margins of each row among its voters in `counted` ``(n, T)``, or among all voters."""
         data = committee.encode(X)
         weights, spread = committee.weights, np.abs(committee.weights) * committee.voters.spread
         n = len(truth)

@@ -132,7 +132,7 @@ class MemberCommittees:
     def file_bytes(self) -> list[int | None]:
         """Bytes of each member in a model file, None if it cannot hold the member.
 
-        A table schema of several members counts for the first.
+        A table schema that members share counts for the first.
         """
         tables, sizes = set[str](), list[int | None]()
         for one in self.members:
@@ -218,7 +218,7 @@ def bytes_in_file(member: Committee | RegressionCommittee) -> int | None:
 
 
 def reads_tables(member: Committee | RegressionCommittee) -> bool:
-    """True for estimators of another library, which are given the rows as the user gives them."""
+    """True for a committee of other libraries' estimators that has no table; it receives the user's rows."""
     return member.table is None and isinstance(member.voters, EstimatorVoters | RegressorVoters)
 
 

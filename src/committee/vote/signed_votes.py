@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from committee.vote.committee import Committee
 
 BLOCK = 1 << 22
-"""Votes converted to floating-point numbers at a time."""
+"""Votes that are computed or converted to float64 at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +25,12 @@ class SignedVotes:
     is the least. Score voters give differences of scores in units of their spread (`Voters.spread`). Margins of weights
     w with sum |w_t| = 1 are ``S @ w``.
 
-    An intercept F_0 is not re-weighted. With W the total spread of the voters and I that of the intercept, its effect
+    An intercept F_0 is not re-weighted. With W = sum_t |w_t| s_t and I the spread of the intercept, its effect
     is added to every voter: S_it is W / (W + I) times the vote plus 1 / (W + I) times the effect of F_0, with the sign
     of the voter's weight.
     """
 
-    matrix: NDArray[np.int8] | F64  # (r, T): S; int8 for labels or integer scores
+    matrix: NDArray[np.int8] | F64  # (r, T): S; int8 if all are -1, 0 or 1
     row: NDArray[np.intp]  # (r,): row of each line
     rival: NDArray[np.intp]  # (r,): rival class of each line
     n_rows: int  # n; r = n (K - 1)

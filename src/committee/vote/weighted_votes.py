@@ -1,4 +1,4 @@
-"""Weighted votes: the base class of committees, and scores of classes."""
+"""Weighted votes: the base class of committees, and functions of class scores."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class WeightedVotes(Storable, ABC):
 
     @cached_property
     def file_bytes(self) -> int:
-        """Bytes of its model file, within 10 %, of large files 1 %; ``TypeError`` if a file cannot hold the voters."""
+        """Bytes of the model file to within 10 %, 1 % if large; ``TypeError`` if a file cannot hold the voters."""
         from committee.files.documents import Tensors, header_bytes
 
         arrays: dict[str, NDArray[Any]] = {}
@@ -261,11 +261,11 @@ class WeightedVotes(Storable, ABC):
     def staged_decision_function(
         self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1
     ) -> Iterator[Scores]:
-        """Yield the scores of the first 1, 2, ..., T voters, as `decision_function`; each is evaluated once."""
+        """Yield the scores of the first 1, 2, ..., T voters, as `decision_function`; each votes once."""
         return (self._scores(tally) for tally, _ in self._stages(self.encode(X), n_threads, offset))
 
     def staged_predict(self, X: Any, *, offset: ArrayLike | None = None, n_threads: int = 1) -> Iterator[NDArray[Any]]:
-        """Yield the predictions of the first 1, 2, ..., T voters, as `predict`; each is evaluated once."""
+        """Yield the predictions of the first 1, 2, ..., T voters, as `predict`; each votes once."""
         stages = self._stages(self.encode(X), n_threads, offset)
         return (self._answer(self._scores(tally), total) for tally, total in stages)
 
@@ -317,7 +317,7 @@ class WeightedVotes(Storable, ABC):
         return bool(getattr(self.voters, "takes_sparse", False))
 
     def encode(self, X: Any) -> Any:
-        """Return the checked matrix that the voters take, X itself for estimators with their own checks, or both."""
+        """Return the rows as the voters take them: a checked matrix, `X` itself, or both as `GivenRows`."""
         if self.table is not None:
             cells = self.table.encode(X) if not is_sparse(X) else self._encode_sparse(self.table, X)
             if not getattr(self.voters, "reads_tables", False):

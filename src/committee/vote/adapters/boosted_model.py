@@ -1,4 +1,4 @@
-"""Trees of other libraries in a common form, and the committee parts made from them."""
+"""Trees of other libraries in a common form, and arguments of committees."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class LinkedTrees:
     right: Index  # (N,)
     missing_left: NDArray[np.bool_]  # (N,): where missing values and unknown categories go left
     value: F64  # (N,) or (N, D): leaf values
-    gain: F64
-    weight: F64
+    gain: F64  # (N,)
+    weight: F64  # (N,): weight or hessian of the training rows, 0 if unknown
     count: NDArray[np.int64]  # (N,): number of training rows, 0 if unknown
     codes: Mapping[int, Index]  # for each categorical node the category codes that go left
 
@@ -144,8 +144,8 @@ class BoostedModel:
     """Boosted trees, the scores that they add to, and the starting scores."""
 
     trees: LinkedTrees
-    score: Index  # (T,): score of each tree, unless leaves have one number per score
-    intercept: F64  # (D,): log-odds of the second of two classes over `sigmoid`, or a score per class or number
+    score: Index  # (T,): index of the score that each tree adds to; unused if leaves have one number per score
+    intercept: F64  # (D,): log-odds of the second of two classes divided by `sigmoid`, or a score per class or number
     table: TableSchema
     one_vs_rest: bool = False  # each score is the log-odds of its class against the rest
     sigmoid: float = 1.0  # factor from a score to a log-odds

@@ -32,7 +32,7 @@ WHOLE_NUMBERS = range(-999, 100_000)
 
 
 def category_hash(category: str) -> int:
-    """Hash of a category of at most 8 bytes in CatBoost models: the low half of CityHash64, signed."""
+    """Hash of a category of 1 to 8 bytes in CatBoost models: the low half of CityHash64, signed."""
     text = category.encode()
     n = len(text)
     if not 0 < n <= 8:

@@ -1,4 +1,4 @@
-"""Committee parts of fitted ensembles of scikit-learn, XGBoost, LightGBM and CatBoost."""
+"""Arguments of committees for fitted ensembles of scikit-learn, XGBoost, LightGBM and CatBoost."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ class Members:
 
 
 def parts_of(estimator: Any) -> CommitteeParts | None:
-    """Committee parts of a fitted classifier of another library, or None if there is no adapter for its kind.
+    """Return the arguments of `Committee` for another library's fitted classifier; None without an adapter.
 
-    Scores are sums with the ensemble's weights in its order, and mean shares are compared after the division, so that
-    ties are decided as in the original; except in scikit-learn's AdaBoost and in XGBoost, which round other sums.
+    Votes are summed in the ensemble's order and mean shares compared after the division, so that ties are decided as in
+    the original; except in scikit-learn's AdaBoost and other packages, which round other sums.
     """
     if is_booster(estimator):
         return parts_of_model(*BOOSTERS[str(_package(estimator))](estimator))
@@ -289,12 +289,12 @@ ADAPTERS: dict[type, Callable[[Any], Members]] = {
     VotingClassifier: _voting,
     DecisionTreeClassifier: _tree,
 }
-"""Voting rules by kind of ensemble. A new kind is one function and one line."""
+"""Readers of members and voting rule by class of ensemble. A new kind is one function and one line."""
 BOOSTING: dict[type, Callable[[Any], BoostedModel]] = {
     GradientBoostingClassifier: gradient_model,
     HistGradientBoostingClassifier: histogram_model,
 }
-"""Readers of boosted trees with scores in their leaves."""
+"""Readers of scikit-learn's boosted classifiers by class."""
 
 
 def _mean_of_trees(estimator: Any) -> RegressionParts:

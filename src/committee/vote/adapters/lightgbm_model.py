@@ -29,12 +29,12 @@ _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _MISSING_NONE, _MISSING_ZERO = 0, 1
 """Bits of a split's type, and values of its missing type."""
 LINE_LIMIT = 1e100
-"""Largest absolute value of a line's range, which is unlimited in LightGBM."""
+"""Ends of a line's range are at +- this; LightGBM has none."""
 _LARGEST = float(np.finfo(np.float64).max)
 ZERO = float(np.float32(1e-35))
 """Largest magnitude that LightGBM treats as zero."""
 MAX_GROWTH = 100
-"""Largest ratio of the nodes of a new tree to the mean number of the old ones."""
+"""Largest ratio of the nodes of a new tree to the mean number of the old trees."""
 _ABSENT, _NEGATIVE, _POSITIVE = range(3)
 """Range of a column below a split: zero or missing, below zero, or above."""
 _BELOW = float(np.nextafter(-ZERO, -np.inf))
@@ -58,8 +58,8 @@ def split_off_zeros(trees: LinkedTrees, zero_is_missing: NDArray[np.bool_]) -> L
     """Replace splits that treat zeros as missing by splits where only NaN is missing.
 
     If zeros go another way than their neighbours, a split becomes up to three, and the part below may be repeated.
-    Later splits on the column use the known range. The new nodes have no weights and counts; of several in place of
-    one split, the first has its gain. Raise ``ValueError`` if a tree grows to more than `MAX_GROWTH` times
+    Later splits on the column use the known range. All weights and counts are 0; of several splits in place of
+    one, the first has its gain. Raise ``ValueError`` if a tree grows to more than `MAX_GROWTH` times
     the mean number of nodes.
     """
     grown = _ZeroSplitter(trees, zero_is_missing.tolist())
@@ -112,7 +112,7 @@ class _ZeroSplitter:
         self.of: list[int] = []
         """Old node of each new node."""
         self.first: list[bool] = []
-        """True if a new node is the first for its old node."""
+        """True for the first of the new nodes in place of an old one."""
         self.limit: list[float] = []
         self.missing_left: list[bool] = []
         self.sides: list[list[int]] = []
@@ -172,8 +172,9 @@ def add_leaf_lines(
     """Convert linear models of leaves to lines, and return the extended trees and the lines of their nodes.
 
     A line adds 0 if its own value is missing, but LightGBM uses the leaf value if any value is missing. So leaves with
-    several lines come below splits that send missing values to leaves without lines. The constant is distributed over
-    the centres of the lines, as close as possible to the middle of each column's training range ``(p,)``.
+    several lines come below splits that send missing values to leaves without lines. The centres of the lines
+    express the constant; they are as close as possible to the `middle` of the training ranges, in units of their
+    `width` ``(p,)``.
     """
     nodes = NodeLists()
     for name in ("root", "feature", "threshold", "left", "right", "missing_left", "value", "weight", "count"):

@@ -65,7 +65,7 @@ class ColumnMap:
         return replace(self, filled=value, missing=np.nan if isinstance(value, str) else float(value))
 
     def coded(self, levels: list[Any], codes: F64, unknown: float, of_missing: float, refuses: bool) -> ColumnMap:
-        """Encode categories as numbers; NaN may be a category."""
+        """Encode the categories `levels` as `codes`, and others as `unknown`; a NaN level is left to `of_missing`."""
         known = {level: code for level, code in zip(levels, codes.tolist(), strict=True) if level == level}
         missing = of_missing if self.filled is None else known.get(self.filled, unknown)
         return replace(
@@ -81,7 +81,7 @@ class ColumnMap:
 def map_columns(transformer: Any, maps: Sequence[ColumnMap]) -> list[ColumnMap]:
     """Output columns of a fitted transformer as functions of the pipeline's input columns.
 
-    Raise ``TypeError`` for transformers that combine columns and ``ValueError`` for unsupported settings.
+    Raise ``TypeError`` for unsupported transformers and ``ValueError`` for unsupported settings.
     """
     if transformer is None or (isinstance(transformer, str) and transformer == "passthrough"):
         return list(maps)
@@ -213,7 +213,7 @@ def is_pipeline(estimator: Any) -> bool:
 
 
 def move_to_pipeline_input(pipeline: Pipeline, parts: Parts | None) -> Parts:
-    """Change the committee parts of a pipeline's last step so that they take the pipeline's input.
+    """Change a committee's arguments for a pipeline's last step so that they take the pipeline's input.
 
     A threshold moves to the largest input whose transform is not above it. Splits on encoded columns become splits of
     categories, and missing values follow the imputed value. If unknown categories and missing values go different ways,

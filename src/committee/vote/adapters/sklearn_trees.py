@@ -29,7 +29,6 @@ HISTOGRAM_LOSS_LINKS: dict[str, MeanLink] = {
     **dict.fromkeys(("squared_error", "absolute_error", "quantile"), Identity()),
     **dict.fromkeys(("poisson", "gamma"), Log()),
 }
-"""Mean links of the regression losses."""
 
 
 def are_trees(members: Sequence[Any]) -> bool:
@@ -79,7 +78,7 @@ def forest_of_trees(
 
 
 def linked_trees(trees: Sequence[Any], value: F64, features: Sequence[Index] | None = None) -> LinkedTrees:
-    """Convert scikit-learn trees to `LinkedTrees`; `value` is of all nodes, `features` has the columns of each tree."""
+    """Convert scikit-learn trees to `LinkedTrees`; `value` has all nodes, `features` each tree's table columns."""
     inner = [_checked_nodes(member) for member in trees]
 
     def joined(name: str) -> NDArray[Any]:
@@ -128,7 +127,7 @@ def float64_threshold(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
 
     scikit-learn compares float32(x) <= threshold. With g the largest float32 <= threshold, x is rounded to g or less
     exactly if it lies below the midpoint of g and its successor, or on it if the last bit of g is zero (round half to
-    even). Infinite thresholds become the largest finite number.
+    even). Infinite thresholds become the largest finite numbers of their sign.
     """
     with np.errstate(over="ignore"):
         nearest = threshold.astype(np.float32)
@@ -157,7 +156,7 @@ def _shares(member: Any, classes: NDArray[Any], t: int) -> NDArray[np.float64]:
 
 
 def gradient_model(estimator: Any) -> BoostedModel:
-    """Read ``GradientBoostingClassifier`` or ``GradientBoostingRegressor``, with the learning rate in the leaves."""
+    """Read ``GradientBoostingClassifier`` or ``GradientBoostingRegressor``, leaf values times the learning rate."""
     of_classes = hasattr(estimator, "classes_")
     known: tuple[str, ...] = tuple(CLASSES) if of_classes else NUMBERS
     if estimator.loss not in known:
@@ -191,8 +190,8 @@ def _start(estimator: Any) -> F64:
 def histogram_model(estimator: Any) -> BoostedModel:
     """Read ``HistGradientBoostingClassifier`` or ``HistGradientBoostingRegressor``.
 
-    Categorical splits name the categories that go left. Other categories of the training table go right, and missing or
-    unknown ones follow the missing values.
+    Categorical splits name the categories that go left. Other categories of the training table go right, unknown ones
+    where missing values go.
     """
     rounds, link = estimator._predictors, None
     if not hasattr(estimator, "classes_"):

@@ -28,7 +28,7 @@ NUMBERS: dict[str, MeanLink] = {
 }
 """Mean links of the regression objectives."""
 LEAST_SHARE = np.float32(1e-6)
-"""Bound of the base score away from 0 and 1 before its log-odds are taken."""
+"""Least distance of the base score from 0 and 1 before its log-odds are taken."""
 UNNAMED_CODES = 256
 """Least number of codes of a categorical column without recorded categories."""
 

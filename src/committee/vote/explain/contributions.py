@@ -175,7 +175,7 @@ def _mean_shares(shares: F64, total: float) -> F64:
 
 
 _BLOCK = 1 << 17
-"""Numbers per block of rows, so that the sums of a tree stay in cache."""
+"""Array cells per block of rows, so that the sums of a tree stay in cache."""
 
 
 def contributions(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1) -> F64:
@@ -260,7 +260,7 @@ def _path_shares(voters: ModelForest, tree: int) -> F64:
 
 
 _SHARE_BLOCK = 1 << 20
-"""Numbers per block of rows."""
+"""Array cells per block of rows."""
 
 
 def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1) -> F64:
@@ -301,7 +301,7 @@ def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads
 
 
 def node_weights(voters: ModelForest, mass: F64) -> F64:
-    """Weight of the training rows in each node, by the user's sample weights."""
+    """Sum of the leaves' `mass` ``(L,)`` below each node, ``(N,)``; at a leaf its own."""
     forest, node_weights = voters.forest, np.zeros(len(voters.model))
     leaf = voters.model >= 0
     node_weights[leaf] = mass[voters.model[leaf]]
@@ -319,7 +319,7 @@ def probability_contributions(committee: Committee, X: Any, *, n_threads: int = 
     class shares of trees the values are Shapley values of the probability. For other trees and lines, Shapley values of
     the score are propagated by `carried_shares`. SBPMT's soft model trees use `leaf_probability_shares`, committees of
     committees the weighted mean of their members. Raise ``TypeError`` for other voters or sparse `X`, ``ValueError``
-    for trees that abstain and divide by the weight of the others.
+    without a record of the training rows, or if trees abstain and the link averages.
     """
     if is_sparse(X):
         raise TypeError(

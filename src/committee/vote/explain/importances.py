@@ -6,10 +6,9 @@ the entropy h of its class shares (for each output: h(p) = -p ln p - (1 - p) ln(
 
     h(root) - risk(tree) = sum over splits [h(node) - h(children)]  +  sum over leaves [h(leaf) - risk(leaf)]
 
-in which every term, with its node's weight, is a number of nats, none of them negative once a leaf's boosting is
-better than the best constant. A split's term belongs to the feature it splits on. A leaf's term is divided as the
-variance of its linear score F = a + sum_c b_c d_c is: column c accounts for b_c Cov(d_c, F), and these add up to
-Var(F). A feature whose sum comes out below zero, which only cancels others, counts as zero.
+in nats, where each term is multiplied by its node's share of the weight. A split's term belongs to its feature. A
+leaf's term is divided like the variance of its linear score F = a + sum_c b_c d_c: column c accounts for
+b_c Cov(d_c, F), and these add up to Var(F). A negative term, or negative sum of a feature, counts as zero.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def class_entropy(sums: F64, n_outputs: int) -> F64:
 
 
 def split_decreases(forest: Forest, sums: F64, n_outputs: int) -> F64:
-    """Decrease of each tree's risk by the splits on each feature, ``(T, p)``, relative to the root's weight."""
+    """Decrease of each tree's mean risk by the splits on each feature, ``(T, p)``, from `sums` ``(N, K)``."""
     tree = np.repeat(np.arange(len(forest)), forest.n_nodes)
     root = forest.offset[tree]
     weight = sums.sum(axis=1)

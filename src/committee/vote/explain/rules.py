@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 EVERY_ROW = "every row"
 LEAF_COLUMNS = ("committee", "tree", "alpha", "leaf", "rule", "rows", "class", "intercept")
-"""Columns before the coefficients."""
+"""Columns of `leaf_models` before the coefficients."""
 MOST_LISTED = 8
-"""Largest number of listed categories; beyond it the others are listed if they are fewer."""
+"""Number of categories beyond which a rule lists the others, if they are fewer."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def split_condition(forest: Forest, node: int, table: TableSchema) -> Condition:
 
 
 def leaf_conditions(forest: Forest, tree: int, table: TableSchema) -> dict[int, list[Condition]]:
-    """Conditions of each leaf of a tree by node number, columns in the order of their first split."""
+    """Conditions of each leaf of a tree by its number in the tree, one per column in the order of first splits."""
     first = int(forest.offset[tree])
     ways: dict[int, dict[int, Condition]] = {0: {}}
     for i in range(int(forest.n_nodes[tree])):
@@ -138,13 +138,13 @@ def leaf_models(
     table: TableSchema,
     trees: Sequence[int] | None = None,
 ) -> pl.DataFrame:
-    """Table of all leaf models: a polars frame with one row for each tree, leaf and score.
+    """Table of the leaf models of `trees` (all if None): a polars frame with a row for each tree, leaf and score.
 
     ``committee`` and ``alpha`` exist only for `BoostedCommittees`; ``tree`` counts within the committee; ``class`` is
     the class of the score; two classes have one score, of the second. The coefficients follow, one per design column,
     in the user's units, and then the numbers that replace missing ones, such as ``age if missing``, of columns that
-    had missing values in training. A column with a reserved name becomes "coefficient of rows", and repeated names get
-    a number.
+    had missing values in training. A column named like one of `LEAF_COLUMNS`, such as "rows", becomes "coefficient of
+    rows", and repeated names get a number.
     """
     require_package("polars", "the table of leaves")
     import polars as pl
@@ -189,7 +189,7 @@ def model_coefficients(frame: pl.DataFrame, design: Design) -> F64:
 
 
 def model_trees(estimator: Any) -> ModelForest:
-    """Model trees of a fitted classifier without their committees; ``ValueError`` for other voters."""
+    """Return a fitted classifier's model trees, of all its committees; ``ValueError`` for other voters."""
     voters = getattr(getattr(estimator, "committee_", None), "voters", None)
     if isinstance(voters, BoostedCommittees):
         return voters.members
@@ -205,7 +205,7 @@ def model_tree_means(voters: ModelForest | BoostedCommittees, tree: int) -> F64 
 
 
 def coefficient_names(design_names: Sequence[str]) -> list[str]:
-    """Distinct column names of the coefficients that differ from `LEAF_COLUMNS`."""
+    """Return distinct column names for the coefficients, none of them in `LEAF_COLUMNS`."""
     seen = Counter(LEAF_COLUMNS)
     names = []
     for given in design_names:

@@ -1,4 +1,4 @@
-"""Shapley values and interactions of the score of native trees."""
+"""Shapley values and interactions of features in committees of native trees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TreeScores:
     votes: WeightedVotes
     forest: Forest
     value: F64  # (N, D): value of each node, without the weight
-    weights: F64  # weight of each round of trees
+    weights: F64  # (T,): weight of each voter, divided by the total weight for a mean
     n_outputs: int
     intercept: F64 | float  # (n_outputs,) or 0
 
@@ -142,7 +142,7 @@ def tree_interactions(committee: Any, X: Any, *, output: Output = "score", n_thr
 
         phi_ij = 1/2 sum over S without i, j of |S|! (p - |S| - 2)! / (p - 1)! [v(S, i, j) - v(S, i) - v(S, j) + v(S)].
 
-    phi_ii is the rest of the Shapley value of feature i, so that rows sum to `tree_contributions`.
+    phi_ii is the rest of the Shapley value of feature i, which is sum_j phi_ij.
 
     .. [1] K. Fujimoto, I. Kojadinovic, J.-L. Marichal (2006). Axiomatic characterizations of probabilistic and
        cardinal-probabilistic interaction indices. Games and Economic Behavior 55, 72-99; halved.

@@ -33,7 +33,7 @@ def tree_expectations(votes: Any, column: int, values: F64) -> F64:
     """Predictions expected if only one column is known, ``(G, K)``: probabilities or numbers.
 
     `values` ``(G,)`` are encoded values of the column, NaN for missing. Lines in leaves of boosted trees are left out;
-    for linear scores and model trees all other columns are at their means. Raise ``TypeError`` for other voters,
+    for linear scores and soft model trees all other columns are at their means. Raise ``TypeError`` for other voters,
     ``ValueError`` without a record of the training rows.
     """
     voters = votes.voters

@@ -55,7 +55,7 @@ class ScoreTrees:
     score: NDArray[np.int64] | None  # (T,): score of each tree; None if leaves have one number per score
     intercept: F64
     total: float  # weight of the voters; an intercept counts 1
-    always_votes: bool  # the scores of each row sum to the total: no tree abstains
+    always_votes: bool  # leaves hold labels, and no tree abstains
 
     @classmethod
     def of(cls, committee: Committee | RegressionCommittee, target: str) -> ScoreTrees:
@@ -111,7 +111,7 @@ class ScoreTrees:
         return replace(self, value=np.hstack([-self.value, self.value]) / 2.0, score=None, intercept=start)
 
     def averaged(self, total: float) -> F64:
-        """Leaf values ``(N, D)`` for which scores over `total` are the mean of the trees."""
+        """Leaf values ``(N, D)`` whose mean over the trees is the score divided by `total`."""
         trees, T = self.by_leaf(), len(self.forest)
         # where trees weigh alike the factor is 1, and no digit is lost
         value = trees.value * (T / total) + trees.intercept / total
@@ -138,7 +138,7 @@ class ScoreTrees:
 class FoldedTrees:
     """Trees with a simple link."""
 
-    trees: ScoreTrees  # with the link's constants in their leaves
+    trees: ScoreTrees  # scores times the link's scale, or plus its prior
     link: Plain
     total: float = 1.0  # divisor of scores that are shares or means
     constant: float = 1.0  # T, s or c of the link
@@ -146,7 +146,7 @@ class FoldedTrees:
 
 
 def fold_link(committee: Committee | RegressionCommittee, target: str, alternative: str) -> FoldedTrees:
-    """Reduce a committee to trees with a `Plain` link. `alternative` is a remedy in errors."""
+    """Reduce a committee to trees with a `Plain` link. Errors name `target` and the remedy `alternative`."""
     trees = ScoreTrees.of(committee, target)
     if isinstance(committee, RegressionCommittee):
         return _of_numbers(committee, trees, target, alternative)

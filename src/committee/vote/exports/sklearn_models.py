@@ -60,14 +60,14 @@ def column_beyond_float32(forest: Forest) -> int | None:
 
 
 def forest_classifier(trees: ScoreTrees, value: F64, classes: NDArray[Any], table: TableSchema | None) -> Any:
-    """Forest whose mean is that of `value` ``(N, K)``, or a decision tree for a single tree."""
+    """Forest with the leaf values `value` ``(N, K)``, or a decision tree for a single tree."""
     check_columns(trees, table)
     grown = [_tree(trees.forest, value, t, DecisionTreeClassifier()) for t in range(len(trees.forest))]
     return _named(_forest_of(grown, classes), trees.forest, table)
 
 
 def forest_regressor(trees: ScoreTrees, value: F64, table: TableSchema | None) -> Any:
-    """Forest whose mean is that of `value` ``(N, D)``, or a decision tree for a single tree."""
+    """Forest with the leaf values `value` ``(N, D)``, or a decision tree for a single tree."""
     check_columns(trees, table)
     grown = [_tree(trees.forest, value, t, DecisionTreeRegressor()) for t in range(len(trees.forest))]
     if len(grown) == 1:
@@ -230,7 +230,7 @@ def _means(split: NDArray[np.bool_], levels: Levels, value: F64, weight: F64) ->
 EPSILON = 1e-12
 """Constant that scikit-learn adds to probabilities before their logarithms."""
 MOST = 255
-"""Largest number of categories of a column."""
+"""Largest number of categories of a column in histogram boosting."""
 WORDS = 8
 """Number of 32-bit words of a set of categories."""
 

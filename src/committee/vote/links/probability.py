@@ -21,7 +21,7 @@ from committee.voters.protocol import Voters
 Weight: TypeAlias = float | NDArray[np.float64]
 
 CHECKED_CELLS = 2**17
-"""Cells of leaves that are checked at a time, so that they stay in the cache."""
+"""Leaf values that are checked at a time, so that they stay in the cache."""
 PRIOR = 0.2
 """Default prior votes of each class in a tempered share; see docs/decisions.md."""
 
@@ -29,9 +29,9 @@ PRIOR = 0.2
 class Link(NamedParameters, ABC):
     """Base class of links.
 
-    Each row of `probability` sums to 1, and its first largest entry is the class that the scores elect (two classes: F
-    > 0; else the first largest F). Where rounding hides the winner, its probability becomes the next number above
-    the largest.
+    Each row of `probability` sums to 1, and its first largest entry is the elected class: that of the first largest F,
+    or the second of two if F > 0. Where rounding hides the winner, its probability becomes the next number above the
+    largest.
     """
 
     def probability(self, F: ArrayLike, total: float | None = None) -> Scores:
