@@ -18,6 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 from committee.bounds.margin_curves import equilibrium_margin
 from committee.data.number_types import F64
 from committee.files.journal import Cell
+from committee.learners.bagging.random_forest import RandomForestClassifier
+from committee.learners.boosting.adaboost import AdaBoostClassifier
+from committee.learners.boosting.average_margin import DOOMBoostClassifier, MDBoostClassifier
+from committee.learners.boosting.largest_margin import ArcGVClassifier
 from committee.objectives.margins.linear_objectives import (
     MarginMaximum,
     OutOfReachError,
@@ -93,9 +97,6 @@ class Ensembles:
 
 
 def trained(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) -> Committee:
-    from committee.learners.bagging.random_forest import RandomForestClassifier
-    from committee.learners.boosting.adaboost import AdaBoostClassifier
-
     learner = AdaBoostClassifier if ensemble == ADABOOST else RandomForestClassifier
     model: Any = learner(
         asked.trees,
@@ -265,10 +266,6 @@ def depth_cell(fold: Fold, depth: int | None, trees: int) -> Cell:
 
 
 def _fitted(name: str, fold: Fold, depth: int | None, trees: int) -> Any:
-    from committee.learners.boosting.adaboost import AdaBoostClassifier
-    from committee.learners.boosting.average_margin import DOOMBoostClassifier, MDBoostClassifier
-    from committee.learners.boosting.largest_margin import ArcGVClassifier
-
     kinds: dict[str, Any] = {
         ADABOOST: AdaBoostClassifier,
         ARC_GV: ArcGVClassifier,

@@ -30,6 +30,7 @@ from committee.papers.margins.results import ERROR, MEAN, VARIANCE, MarginResult
 from committee.papers.shared.pages import BLUE, GREEN, GREY, ORANGE, PINK, grid_of, plain, save
 from committee.papers.shared.tables import Fold, NamedTable
 from committee.report.displays.base import new_figure
+from committee.report.displays.margins import MarginChangeDisplay, MarginDisplay
 from committee.report.page import Grid
 from committee.vote.signed_votes import SignedVotes
 
@@ -105,8 +106,6 @@ def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, o
 
 
 def stages(fold: Fold) -> Figure:
-    from committee.report.displays.margins import MarginDisplay
-
     committee = trained(fold, ADABOOST, Ensembles(STAGES[-1]))
     rounds = [t for t in STAGES if t < committee.n_voters] + [committee.n_voters]
     display = MarginDisplay.from_stages(committee, fold.rows[0], fold.positive[0], rounds=rounds)
@@ -114,8 +113,6 @@ def stages(fold: Fold) -> Figure:
 
 
 def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
-    from committee.report.displays.margins import MarginChangeDisplay
-
     committee = trained(fold, change.ensemble, Ensembles(TREES))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
     lines = MarginMatrix.of(train)

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from committee import AdaBoostClassifier, BoostingTreeClassifier, MatryoshkaClassifier, ProbabilisticAdaBoostClassifier
 from committee.data.number_types import F64
 from committee.files.journal import Cell
 from committee.papers.shared.cells import timed
 from committee.papers.shared.pages import packed
 from committee.papers.shared.tables import Fold, Folder, NamedTable, read_from_folder
+from committee.vote.committee import Committee
 from committee.voters.vote_graph import VoteGraph
 
 ADABOOST, TREE, BINARY, GREEDY = "AdaBoost", "boosting tree", "2-matryoshka", "greedy matryoshka"
@@ -58,13 +60,6 @@ class Setting:
         return self.method != BINARY or self.voters <= rows
 
     def make(self, seed: int) -> Any:
-        from committee import (
-            AdaBoostClassifier,
-            BoostingTreeClassifier,
-            MatryoshkaClassifier,
-            ProbabilisticAdaBoostClassifier,
-        )
-
         if self.method == REFERENCE:
             return AdaBoostClassifier(self.voters, vote="confidence", calibrate=None, random_state=seed, n_jobs=1)
         drawn = {"n_draws": self.n_draws, "estimate": self.estimate}
@@ -160,8 +155,6 @@ def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
     of one sampled path on training and test rows. ``met``, ``steps`` and ``needed`` count the voters that a test row
     meets: on a sampled path, on the likeliest path, and with probability `RARE` or more.
     """
-    from committee.vote.committee import Committee
-
     (X_train, X_test), (y_train, y_test) = fold.rows, fold.positive
     graph = model.graph_
     on_likely = replace(graph, walk=LIKELY)

@@ -16,6 +16,10 @@ from committee import _core
 from committee.data.bins import Binned, Bins
 from committee.data.number_types import F64
 from committee.files.journal import Cell
+from committee.learners.boosting.adaboost import AdaBoostClassifier
+from committee.learners.boosting.largest_margin import LPBoostClassifier
+from committee.learners.boosting.quadboost import QuadBoostClassifier
+from committee.learners.boosting.quadboost_path import QuadBoostClassifierCV
 from committee.objectives.programs.penalties import penalty_class
 from committee.papers.shared.cells import timed
 from committee.papers.shared.pages import packed
@@ -285,8 +289,6 @@ class GrownSearch(AdaBoostSearch):
         return np.array([(np.where(score > 0.0, 1, -1) != y).sum() for score in scores])
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        from committee.learners.boosting.adaboost import AdaBoostClassifier
-
         return AdaBoostClassifier(int(params["rounds"]), calibrate=None, n_jobs=1).fit(X, y)
 
 
@@ -306,8 +308,6 @@ class QuadBoostSearch(SearchedMethod):
     quadratic: bool = True
 
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
-        from committee.learners.boosting.quadboost_path import QuadBoostClassifierCV
-
         model = QuadBoostClassifierCV(
             self.penalty,
             alphas=None if self.alphas is None else plan.grid(*self.alphas),
@@ -324,8 +324,6 @@ class QuadBoostSearch(SearchedMethod):
         return params, float(model.cv_errors_.mean(axis=2).min())
 
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any:
-        from committee.learners.boosting.quadboost import QuadBoostClassifier
-
         options = self._as_in_the_document()
         if "alpha" in params:
             options[penalty_class(self.penalty).parameter] = params["alpha"]
@@ -387,8 +385,6 @@ class LPBoostSearch(SearchedMethod):
         return found
 
     def _fitted(self, X: F64, y: NDArray[np.int64], nu: float) -> Any:
-        from committee.learners.boosting.largest_margin import LPBoostClassifier
-
         make = self.learner or partial(LPBoostClassifier, n_thresholds=STUMPS_PER_COLUMN, n_jobs=1)
         with warnings.catch_warnings():
             # if the classes are not separable, the soft margin approaches 0 as C grows

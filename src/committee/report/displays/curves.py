@@ -23,6 +23,7 @@ from committee.report.displays.base import (
 from committee.report.drawing.chart import Chart, Curve, Guide, Mark, reliability_chart
 from committee.report.drawing.scale import Scale
 from committee.report.metrics import Reliability, metric_words
+from committee.vote.explain.rules import model_trees
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -300,8 +301,6 @@ class RiskPathDisplay(ChartDisplay):
         if path.ndim < 3:
             path = np.atleast_2d(path)
             return cls(path, names=_scored_classes(estimator, len(path)))
-        from committee.vote.explain.rules import model_trees
-
         trees = model_trees(estimator)
         nodes = np.flatnonzero(trees.model >= 0)
         nodes = nodes[np.argsort(trees.model[nodes], kind="stable")]

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 
 from committee.data.text import shortened
 from committee.report.displays.base import FOR, GREY, INK, PALE, Display, check_most, room, text_inches
+from committee.report.displays.tree_text import TreeText
 from committee.report.drawing.scale import format_percent
 from committee.report.explanation import place
+from committee.vote.explain.rules import leaf_models, model_coefficients, model_trees
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,8 +134,6 @@ class TreeDisplay(Display):
         max_leaves, ax
             As for the class and `plot`.
         """
-        from committee.report.displays.tree_text import TreeText
-
         found = TreeText.of(estimator, tree, for_class)
         left = found.forest.left
         display = cls(
@@ -373,8 +373,6 @@ class CoefficientMapDisplay(Display):
         max_leaves, max_columns, ax
             As for the class and `plot`.
         """
-        from committee.vote.explain.rules import model_coefficients
-
         label, frame, design = leaf_scores(estimator, tree, label)
         deviation = None
         if X is not None:
@@ -437,8 +435,6 @@ class CoefficientMapDisplay(Display):
 
 def leaf_scores(estimator: Any, tree: int = 0, label: Any = None) -> tuple[Any, Any, Any]:
     """Return a class, the leaf models of its score in a model tree, most rows first, and the design of the tree."""
-    from committee.vote.explain.rules import leaf_models, model_coefficients, model_trees
-
     trees = model_trees(estimator)
     tree, design = place("tree", tree, len(trees.forest)), trees.design
     frame = leaf_models(trees, estimator.classes_, estimator.table_, [tree])
