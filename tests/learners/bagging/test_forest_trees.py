@@ -138,11 +138,14 @@ def test_categories_of_the_reserve_alone_are_unknown():
     )
 
 
-def test_more_trees_have_the_same_reserve():
+def test_more_trees_and_files_have_the_same_reserve(tmp_path):
     X, y = table()
     few, many = (RandomForestClassifier(n, reserve=0.25, random_state=0).fit(X, y) for n in (25, 40))
     assert_array_equal(few.reserved_rows_, many.reserved_rows_)
     assert_array_equal(few.predict(X), many.committee_.select(slice(25)).predict(X))
+    few.save(tmp_path / "forest")
+    for name in ("reserved_rows_", "oob_decision_function_", "oob_curve_", "oob_score_"):
+        assert_array_equal(getattr(committee.load(tmp_path / "forest"), name), getattr(few, name))
 
 
 # --- a test in the strict sense -----------------------------------------------------------------------------
