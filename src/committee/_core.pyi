@@ -154,7 +154,7 @@ class TreeNodes:
     n_classes: int
     """Number of classes if the tree has `leaf_sums`, else 0."""
     def leaf_sums(self) -> tuple[I64, U16, F64, F64] | None:
-        """Classes at the leaves of a deep tree of more than two classes; None of other trees.
+        """Classes at the leaves of a deep tree of more than two classes; None for other trees.
 
         Leaf i holds the classes ``label[offset[i]:offset[i + 1]]``, ascending, with the weights ``sum``. ``total`` has
         the weight of every node, with the bits of ``sums.sum(axis=1)``. The order is offset, label, sum, total.
@@ -167,7 +167,7 @@ def joined_nodes(trees: Sequence[TreeNodes]) -> tuple[I64, I32, I32, I32, U8, I6
     """
 
 class GrownTree(TreeNodes):
-    """``gain``: increase of the criterion's score by the split.
+    """Tree of `Grower` or `DeepGrower`. ``gain``: increase of the criterion's score by the split.
 
     ``sums``: ``(N, planes)`` sufficient statistics: class weights; (no, yes) weights per class for "confidence" with
     several outputs; of targets as in `Grower.grow_targets`.
@@ -207,7 +207,7 @@ class Grower:
         columns, and each node ``max_features`` of these.
         """
     def grow_classes(self, labels: U16, weights: F64, rows: I32 | None, seed: int) -> GrownTree:
-        """Grow a tree on class labels, by a criterion of these.
+        """Grow a tree on class labels, by a criterion for classes.
 
         ``weights`` is ``(n,)``, or ``(n, n_classes)`` for AdaBoost.MH ("confidence" only).
         """
@@ -248,7 +248,7 @@ class DeepGrower:
     def grow_targets(self, targets: F64, weights: F64, rows: I32 | None, seed: int) -> GrownTree: ...
 
 def walk_codes(codes: Codes | SparseCodes, n_bins: I32, tree: TreeNodes, rows: I32) -> I32:
-    """Leaf of each of ``rows`` of a binned table in a tree, ``(len(rows),)``."""
+    """Leaf of each row ``rows[i]`` of a binned table in a tree, ``(len(rows),)``."""
 
 # --- gradient/first_splits.hpp -----------------------------------------------------------------------------
 
@@ -266,14 +266,14 @@ def first_split_gains(
     """Gain of the best split of the rows on each column, ``(p,)``; -inf where none leaves `least` rows on both sides.
 
     With the sums G and H of gradients and hessians ``(D, n)`` of each side a split gains sum_d [G_d^2 / (H_d + l2)],
-    left plus right. A number's split is at a threshold, missing values on the right; a category's parts it from the
-    others.
+    left plus right. A numeric column is split at a threshold, missing values on the right; a categorical one between a
+    category and the others.
     """
 
 # --- gradient/grower.hpp -----------------------------------------------------------------------------------
 
 class GradientTree(TreeNodes):
-    """``gain``: gain of the split in the second-order objective.
+    """Tree of `GradientGrower`. ``gain``: gain of the split in the second-order objective.
 
     ``sums``: ``(N, 2 D)``, G_1 .. G_D, H_1 .. H_D over the rows of each node, in full precision.
     """
@@ -340,10 +340,10 @@ class GradientGrower:
         score: int = 0,
         weights: F64 | None = None,
     ) -> GradientTree:
-        """``gradient``, ``hessian``: ``(n,)``, or ``(D, n)``; ``rows`` and ``features`` ascend.
+        """Grow a tree on gradients and hessians, ``(n,)`` or ``(D, n)``; ``rows`` and ``features`` ascend.
 
         The tree follows the signs of row ``score`` of ``monotone``, or of its only row. ``weights`` ``(n,)`` are the
-        row weights that both already contain: where they are whole numbers k, a row adds to the bit what k rows add.
+        row weights that both already contain: a row of whole weight k adds to the bit what k rows add.
         """
     def grow_on_shards(
         self,
@@ -363,8 +363,7 @@ class GradientGrower:
         return the sum of what these return; ``largest_weight`` is None if rows have no weights.
         """
     @property
-    def n_outputs(self) -> int:
-        """D."""
+    def n_outputs(self) -> int: ...
     @property
     def leaf_of_row(self) -> I32:
         """``(n,)``: leaf of every row of the table in the tree grown last; the next tree overwrites it."""
@@ -375,7 +374,7 @@ class BoostingRounds:
     """Rounds of boosting of rows that weigh alike, one call each; scores `F` ``(D, n)`` move in place.
 
     The rows of a round are all, the listed `rows`, or `rows_below` of `place`. With `X` leaves have lines along its
-    ``numeric`` columns, as by `LineSums` and `l2`.
+    ``numeric`` columns, as `LineSums.lines` of `l2`.
     """
 
     def __init__(
@@ -457,7 +456,7 @@ class RoundScale:
     ) -> None:
         """The largest gradient and hessian are per unit of weight if there are ``units``."""
     def layout(self) -> WordLayout:
-        """Layout in words if the numbers fit; `fine_enough` checks its precision once rows are packed."""
+        """Layout in words, or `wide` if the numbers do not fit; `fine_enough` checks it once rows are packed."""
     def wide(self) -> WordLayout:
         """Layout in two wide planes instead of words."""
     def fine_enough(self, layout: WordLayout, gradients: int, hessians: int) -> bool:
@@ -469,10 +468,10 @@ class RoundScale:
         """True if weights are whole numbers, so that a row of weight k adds to the bit what k rows add."""
     @property
     def largest_gradient(self) -> float:
-        """Largest |gradient| of a row."""
+        """Upper bound on the |gradient| of a row; exact without units."""
     @property
     def largest_hessian(self) -> float:
-        """Largest hessian of a row."""
+        """Upper bound on the hessian of a row; exact without units."""
 
 def node_sums(terms: F64, node: I32, n_nodes: int, largest: F64) -> I64:
     """``(n_nodes, k, 4)``: sums of terms ``(k, n)`` over the rows of each node, independent of the order of the rows.
@@ -546,7 +545,7 @@ def tree_contributions(
     n_outputs: int,
     n_threads: int,
 ) -> F64:
-    """``(n, n_features + 1, n_outputs)``: path-dependent Shapley values of the weighted sum, last its expected value.
+    """``(n, n_features + 1, n_outputs)``: path-dependent Shapley values of the weighted sum; last its expected value.
 
     Trees as for `Trees`; ``cover`` ``(N,)`` is the weight of the training rows in each node. ``value`` is ``(N, D)``
     with ``D == n_outputs``, or ``(N, 1)``: then tree ``t * n_outputs + k`` is for output k, as in `Trees.sum_outputs`.
@@ -576,10 +575,10 @@ def interventional_contributions(
     line_high: F64,
     n_threads: int,
 ) -> F64:
-    """``(n, n_features + 1, n_outputs)``: Shapley values of the weighted sum, with features that are left out from Z.
+    """``(n, n_features + 1, n_outputs)``: Shapley values of the weighted sum; left-out features have the values of Z.
 
-    They are means over the rows of Z ``(m, n_features)``, as is the last place, the score of these rows. Lines are
-    those of `LineTrees`; with an empty ``line_start`` there are none. All else as for `tree_contributions`.
+    They are means over the rows of Z ``(m, n_features)``; last is the mean score of these rows. Lines are those of
+    `LineTrees`; with an empty ``line_start`` there are none. All else as for `tree_contributions`.
     """
 
 # --- shap/interactions.hpp ---------------------------------------------------------------------------------
@@ -713,7 +712,7 @@ def leaf_products(D: F64, rows: I32, start: I64, values: F64) -> F64:
 # --- leaf_models.hpp ---------------------------------------------------------------------------------------
 
 class LeafModelTrees:
-    """Trees as `Trees`, whose leaves hold linear scores: ``model[leaf]`` numbers a row of intercept and coefficient."""
+    """Trees as `Trees`, whose leaves hold linear scores: row ``model[leaf]`` of intercept and coefficient."""
 
     def __init__(
         self,
@@ -740,9 +739,9 @@ class LeafModelTrees:
     def tally_committees(
         self, X: F64, D: F64, weights: F64, start: I64, n_classes: int, hard: bool, n_threads: int
     ) -> F64:
-        """``(n, n_classes)``: committee m is the trees ``start[m]:start[m + 1]`` with their weights.
+        """``(n, n_classes)``: sum over committees m, the trees ``start[m]:start[m + 1]`` with their weights.
 
-        Hard: one vote for its winner; otherwise the shares of its weight.
+        Each adds a vote for its winner (`hard`), or its classes' shares of its weight.
         """
 
 # --- leaf_index.hpp ----------------------------------------------------------------------------------------
@@ -759,10 +758,10 @@ class LeafPlaces:
 # --- line_fit.hpp, leaf_lines.hpp --------------------------------------------------------------------------
 
 class LineSums:
-    """Sums for the lines of one tree's leaves, over rows that may be some of the `n_rows` that the tree was grown on.
+    """Sums over `rows` for the lines of one tree's leaves; the tree was grown on `n_rows` rows.
 
-    A leaf where ``lines`` is 1 has lines along the ``numeric`` columns that the path to it splits on. Gradients and
-    hessians are ``(D, n)``, and only `rows` count.
+    A leaf where ``lines`` is 1 has lines along the ``numeric`` columns that the path to it splits on. Gradients g and
+    hessians h are ``(D, n)``; t is (x - low) / (high - low) of a line's column, u is t less its mean in the leaf.
     """
 
     def __init__(
@@ -786,7 +785,7 @@ class LineSums:
     def products(self, largest: F64, weights: I64) -> I64:
         """Sums of g u and h u u', given `largest` and `weights` of all rows; the sums of several parts can be added."""
     def lines(self, l2: float) -> tuple[I64, I32, F64, F64, F64, F64]:
-        """`lines_of_sums` if these are all the rows."""
+        """`lines_of_sums`, if `rows` are all the rows."""
 
 def lines_of_sums(
     feature: I32,
@@ -800,7 +799,7 @@ def lines_of_sums(
     weights: I64,
     products: I64,
 ) -> tuple[I64, I32, F64, F64, F64, F64]:
-    """Start ``(N + 1,)``, column, slope, centre, low and high of one tree's lines, by the quadratic model."""
+    """Start ``(N + 1,)``, column, slope, centre, low and high of one tree's lines, from the sums of `LineSums`."""
 
 def add_leaf_lines(
     scores: F64,
@@ -841,9 +840,9 @@ class LineTrees:
         trees_per_voter: int,
     ) -> None: ...
     def tally(self, X: F64, weights: F64, n_threads: int) -> F64:
-        """``(n, K)``: weighted sum over the voters; tree ``t K + k`` adds to score k, or each tree to all."""
+        """``(n, D)``: weighted sum over the voters; of K > 1 trees per voter tree ``t K + k`` adds to score k alone."""
     def shares(self, X: F64, weights: F64, n_threads: int) -> F64:
-        """``(n, p, K)``: weighted sum of the lines along each column."""
+        """``(n, p, D)``: weighted sum of the lines along each column."""
 
 # --- loss_gradients.hpp ------------------------------------------------------------------------------------
 
@@ -898,7 +897,7 @@ def stump_gram(
 # --- listed_rounds.hpp -------------------------------------------------------------------------------------
 
 def listed_rounds(votes: I8, signs: I8, weights: F64, rounds: I64) -> tuple[F64, int]:
-    """Discrete AdaBoost over N listed voters, votes ``(n, N)`` of -1 or +1: the best of them, or its complement.
+    """Discrete AdaBoost over N listed voters, votes ``(n, N)`` of -1 or +1; a round takes the best or its complement.
 
     Returns the voters' weights after each number of ``rounds``, which ascend, ``(len(rounds), N)``, and the number of
     rounds that ran: fewer if no voter beats chance, or after a voter without error.
@@ -949,7 +948,7 @@ def best_stump(
 def lasso_path(
     gram: F64, b: F64, square: float, start: I64, lambdas: F64, tol: float, max_sweeps: int
 ) -> tuple[F64, F64, F64]:
-    """Weights ``(S, N)`` of the LASSO at each lambda, from the one before, duality gaps and risks ``(S,)``.
+    """Weights ``(S, N)`` of the LASSO at each of S lambdas (warm starts), duality gaps ``(S,)`` and risks ``(S,)``.
 
     Voters ``start[g]:start[g + 1]`` are similar and are updated together. Each lambda ends with a gap of at most
     ``tol``, or after ``max_sweeps`` sweeps. A risk is the mean square of the residual.
@@ -1067,7 +1066,7 @@ class StumpGraph:
     def likely(self, X: F64, n_threads: int) -> tuple[F64, I32]:
         """Scores ``(n, D)`` of the path that takes + where q > 1/2, else -, and its number of voters ``(n,)``.
 
-        Stumps compare x with their threshold and compute no q: one that rounds to 1/2 is still on its side of it.
+        Stumps compare x with their threshold instead of q with 1/2, to which q may be rounded.
         """
     def sampled(self, X: F64, keys: U64, n_paths: int, n_threads: int) -> tuple[F64, I64, F64]:
         """Scores ``(n, D)`` of the last path, numbers ``(n, D)`` of paths with a score above 0, mean number of voters.
@@ -1089,6 +1088,6 @@ def row_keys(X: F64, seed: int, n_threads: int) -> U64:
     """A key for each row that depends on its values and the seed alone; -0.0 is 0.0, and all NaN are one."""
 
 def rows_below(place: F64, seed: int, bound: int, among: U8 | None) -> I32:
-    """Ascending numbers of the rows ``(n,)`` whose upper 53 bits of ``row_keys(place[:, None], seed, 1)`` are below a
-    bound, or least if there are none; among those that are not 0 in `among`.
+    """Ascending indices of the rows whose upper 53 bits of ``row_keys(place[:, None], seed, 1)`` are below `bound`; if
+    there are none, of those where they are least. Only rows that are not 0 in `among` count.
     """

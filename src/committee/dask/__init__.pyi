@@ -1,4 +1,4 @@
-"""Fits and predictions on a Dask cluster; the names are also what `__init__` finds."""
+"""Fits and predictions on a Dask cluster; `__init__` finds its names here."""
 
 from committee.dask.cluster import ClusterError as ClusterError
 from committee.dask.estimators import decision_function as decision_function

@@ -28,7 +28,7 @@ POLL_SECONDS = 2.0
 """Seconds between polls of the workers while no result arrives."""
 
 MOST_SENDINGS = 4
-"""Attempts to send an object if workers are lost meanwhile."""
+"""Attempts to send anything if workers are lost meanwhile."""
 
 
 class ClusterError(Exception):
@@ -204,7 +204,7 @@ class Cluster:
         raise AssertionError("every attempt returns or raises")
 
     def copy(self, sent: Sequence[Future[Sent]], address: str) -> Future[None]:
-        """Dask's own broadcast hangs if a worker is lost. Without copies all tasks go to one worker."""
+        """Copy sent objects to a worker: Dask's broadcast hangs if one is lost; without copies one gets all tasks."""
         future: Future[None] = self.client.submit(_hold, *sent, workers=[address], pure=False, priority=1)
         return future
 

@@ -36,7 +36,7 @@ class DaskLearner(_Learner):  # type: ignore[misc]
         return estimators.fit(self, X, y, sample_weight, self.client, **options)
 
     def fit_here(self, *given: Any, **named: Any) -> Self:
-        """Train with the `fit` of the local learner class, without the cluster."""
+        """Train with the `fit` of the local learner class."""
         trained: Self = super().fit(*given, **named)
         return trained
 

@@ -31,7 +31,7 @@ FAN = 8
 """Most workers that a message is sent to directly if results are summed up; each forwards it to its group."""
 
 Below: TypeAlias = Sequence[tuple[str, Sequence[int]]]
-"""Addresses of the workers below another one, with the numbers of their shards."""
+"""Addresses of the workers below another one, each with the indices of its shards."""
 
 
 @dataclass(eq=False)
@@ -240,7 +240,7 @@ class ShardHomes:
         return min(workers, key=load.__getitem__)
 
     def crowded(self) -> int | None:
-        """Return a shard of the worker with most shards, or `None` unless it has several and another one has none."""
+        """Return the last shard of the worker with most, or `None` unless it has several and another one has none."""
         shards: dict[str, list[int]] = {}
         for number, address in self.of_shard.items():
             shards.setdefault(address, []).append(number)

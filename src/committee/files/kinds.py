@@ -47,7 +47,7 @@ MAX_DEPTH = 8  # deepest nesting of committees of committees; deeper files are t
 
 
 def describe_part(part: object, kinds: Mapping[str, str], tensors: Tensors) -> Document:
-    """A ``to_document`` of a base class does not count: it would lose what the subclass adds."""
+    """Describe a part by the ``to_document`` of its own class; a base class's loses what the subclass adds."""
     write = vars(type(part)).get("to_document")
     document: Document = {} if write is None else write(part, tensors)
     if document.get("kind") not in kinds:

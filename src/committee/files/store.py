@@ -44,7 +44,7 @@ class ModelFileError(ValueError):
 
 
 class Storable(NamedCalls):
-    """A learner of the library, a `Committee` or a `RegressionCommittee`."""
+    """Base of models in files: learners, `Committee` and `RegressionCommittee`."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `committee.load` reads; loading never runs code.

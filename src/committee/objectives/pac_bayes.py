@@ -27,7 +27,7 @@ class PacBayesKl:
     c: float  # upper bound on kl
     rows: float  # n
     divergence: float  # KL(q' || pi)
-    unknown: float  # share of q on losses without rows, left out of both sums: 1 for `above`, 0 for `below`
+    unknown: float  # share of q on losses without rows, left out of both sums: `above` takes them for 1, `below` for 0
 
     @classmethod
     def of(

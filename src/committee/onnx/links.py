@@ -236,4 +236,4 @@ _LINKS: dict[type[Link], Callable[[Any, Scored], Value]] = {
     Truncated: _truncated,
     TemperedMargin: _tempered_margin,
 }
-"""Subclasses are other links."""
+"""Nodes by the exact type of a link: a subclass is another link."""

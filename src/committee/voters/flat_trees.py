@@ -106,7 +106,7 @@ class ClassShares:
         return ClassShares(self.n_classes, extents(sizes), self.share_label[some], self.share[some])
 
     def spread_over(self, nodes: Index, n_nodes: int) -> ClassShares:
-        """Give the shares to these of `n_nodes` nodes, ascending; others have none."""
+        """Move the shares of node i to node ``nodes[i]`` (ascending) of `n_nodes`; others have none."""
         sizes = np.zeros(n_nodes, dtype=np.int64)
         sizes[nodes] = self.sizes
         return ClassShares(self.n_classes, extents(sizes), self.share_label, self.share)
@@ -132,7 +132,7 @@ class ClassShares:
         return np.where(self.sizes == self.n_classes, self.largest() - least, np.maximum(self.largest(), -least))
 
     def majority(self) -> Index:
-        """Class of the largest share of each node, the first of those that are equal up to rounding; 0 without any."""
+        """Class of the largest share of each node, the first of those equal up to rounding; 0 without shares."""
         near = self.share >= np.repeat(self.largest(), self.sizes) * (1.0 - 1e-10)
         node = np.repeat(np.arange(len(self)), self.sizes)[near]
         label = np.zeros(len(self), dtype=np.intp)

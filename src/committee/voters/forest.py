@@ -172,7 +172,7 @@ class Forest(FlatTrees):
 
     @property
     def node_votes(self) -> NDArray[np.float64]:
-        """Votes of all nodes as numbers, ``(N, D)``: their values or shares, or 1 for the named class."""
+        """Votes of all nodes as numbers, ``(N, n_outputs)``: their values or shares, or 1 for the named class."""
         if self.value is not None:
             return self.value
         if self.shares is not None:
@@ -313,7 +313,7 @@ def record_arrays(forest: Forest) -> dict[str, NDArray[Any]]:
     """Compressed training record, or an empty dict without a record or if leaves have a gain.
 
     Weights and counts are those of the leaves if each inner node has the sum of its children, else of all nodes. Gains
-    are those of the inner nodes, or indices of the distinct gains if these are shorter.
+    are those of the inner nodes, or the distinct ones and their indices if these are shorter.
     """
     leaf = forest.left < 0
     if not has_record(forest) or forest.gain[leaf].any():

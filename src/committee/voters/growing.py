@@ -114,9 +114,9 @@ def n_sampled_features(max_features: int | float | str | None, p: int, name: str
 def features_per_tree_and_node(
     max_features_tree: int | float | str | None, max_features: int | float | str | None, p: int
 ) -> tuple[int, int]:
-    """Number of p columns sampled for a tree (p: all) and, out of these, for each node (0: all).
+    """Numbers of columns drawn for a tree out of p (p: all), and for each node out of these (0: all).
 
-    Fractions, roots and logarithms of a node refer to the columns of its tree.
+    Fractions, roots and logarithms for a node are those of the tree's number.
     """
     of_tree = n_sampled_features(max_features_tree, p, "max_features_tree") or p
     if isinstance(max_features, (str, float)):
@@ -163,7 +163,7 @@ def forest_from_grown(
 
 
 def majority_class(sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Class of the largest sum in each row; the first of those that are equal up to rounding."""
+    """Class of the largest of each node's `sums` ``(N, K)``; the first of those that are equal up to rounding."""
     return np.asarray(np.argmax(sums >= sums.max(axis=1, keepdims=True) * (1.0 - 1e-10), axis=1))
 
 
@@ -172,7 +172,7 @@ def leaf_labels(tree: GrownTree) -> NDArray[np.int32]:
 
 
 def leaf_labels_and_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-    """Leaf labels of a two-class tree and the votes (-1 or +1) of its training rows, which are then released."""
+    """Leaf labels ``(N,)`` of a two-class tree and its votes -1 or +1 on its rows ``(n,)``, whose leaves it forgets."""
     label = leaf_labels(tree)
     votes = (2 * label[tree.leaf_of_row] - 1).astype(np.int8)
     tree.forget_rows()
@@ -217,7 +217,7 @@ def leaf_values(
 def leaf_medians(
     leaf: NDArray[np.int32], n_nodes: int, w: NDArray[np.float64], z: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Weighted median response of each leaf's rows, ``(N,)``, the middle of two if each halves them; 0 at other nodes.
+    """Weighted median response at each leaf, ``(N,)``: midway between two that halve the weight; 0 at other nodes.
 
     All weights are positive.
     """

@@ -55,7 +55,7 @@ class LeafRows:
         return np.repeat(of_leaf, np.diff(self.start), axis=0)
 
     def products(self, D: F64, values: F64) -> F64:
-        """Sum in each leaf of ``values[i, o] (D[row] - D[first row])``, ``(L, O, q)``, of the table's `D`."""
+        """Sum in each leaf of ``values[i, o] (D[rows[i]] - D[first row of the leaf])``, ``(L, O, q)``."""
         return _core.leaf_products(D, self.rows, self.start, values)
 
     def centre(self, D: F64, w: F64) -> F64:
@@ -68,7 +68,7 @@ class LeafRows:
 class TrainingRecord:
     """Statistics of the training rows that explanations of model trees use."""
 
-    mass: F64  # (L,): weight of the training rows in each leaf, before any emphasis
+    mass: F64  # (L,): sum of the sample weights of the training rows in each leaf
     centre: F64  # (L, q): their weighted mean design row
     risk_decrease: F64  # (T, p): decrease of each tree's mean training risk by feature, in nats
 
@@ -94,7 +94,7 @@ _RECORD = ("mass", "centre", "risk_fall")
 
 @dataclass(frozen=True, eq=False)
 class ModelForest(UnitSpread):
-    """Voters of model trees. The linear scores of a row's leaf elect a class.
+    """Voters of model trees. The linear scores of a row's leaf elect a class, or give class probabilities (`soft`).
 
     With `trees_per_voter` = K > 1 each voter consists of K consecutive trees, tree k for class k.
     """
@@ -175,7 +175,7 @@ class ModelForest(UnitSpread):
         return raw.reshape(len(X), len(self), self.trees_per_voter * raw.shape[2])
 
     def probabilities(self, X: F64, n_threads: int = 1) -> F64:
-        """Class probabilities ``(n, voters, K)``; the elected class has the first largest, also after rounding."""
+        """Class probabilities ``(n, voters, K)``; that of the elected class is raised if rounding hides its lead."""
         F = self.scores(X, n_threads)
         if F.shape[2] == 1:
             curve = ndtr if self.link == "probit" else expit

@@ -77,7 +77,7 @@ def draw_answers(voter: Any, X: F64, rng: np.random.Generator) -> NDArray[np.boo
 
 
 def estimate_probability(count: NDArray[Any], n_draws: int, estimate: Estimate) -> F64:
-    """Estimate q from `n_draws` answers of which `count` were +1.
+    """Estimate the probability of +1 from `n_draws` answers of which `count` were +1.
 
     Equation: draw-estimates (docs/theory.md).
     """
@@ -86,7 +86,7 @@ def estimate_probability(count: NDArray[Any], n_draws: int, estimate: Estimate) 
 
 @dataclass(frozen=True, eq=False)
 class OracleVoters(OwnTables):
-    """T fitted classifiers, each with a probability of +1."""
+    """T voters with a probability q(x) of +1, known or estimated from draws."""
 
     learners = property(attrgetter("voters"))
     voters: Sequence[Any]

@@ -30,7 +30,7 @@ class Voters(Protocol):
 
     @property
     def n_outputs(self) -> int:
-        """Columns of a tally: K for labels; for scores K, or 1 if one signed score separates two classes."""
+        """Number of columns of a tally: K for labels; for scores K, or 1 if one signed score separates two classes."""
 
     @property
     def n_features(self) -> int | None:
@@ -47,7 +47,7 @@ class Voters(Protocol):
     def spread(self) -> NDArray[np.float64]:
         """Bound on the lead that a vote gives a class over another, ``(T,)``; 1 for label voters.
 
-        Of regressors, a bound for the training rows alone.
+        Of regressors and `LinearScores`, a bound for the training rows alone.
         """
 
     def __len__(self) -> int: ...
@@ -55,10 +55,10 @@ class Voters(Protocol):
     def __getitem__(self, index: VoterIndex) -> "Voters": ...
 
     def tally(self, X: Any, weights: NDArray[np.float64] | None = None, n_threads: int = 1) -> NDArray[np.float64]:
-        """Compute the weighted sum of the votes: ``(n, n_classes)`` for labels, ``(n, D)`` for scores."""
+        """Compute the weighted sum of the votes, ``(n, n_outputs)``."""
 
     def votes(self, X: Any, n_threads: int = 1) -> NDArray[np.int16] | NDArray[np.float64]:
-        """Return each vote: class indices ``(n, T)``, -1 for abstentions, or scores ``(n, T, D)``."""
+        """Return each vote: class indices ``(n, T)``, -1 for abstentions, or scores ``(n, T, n_outputs)``."""
 
 
 class UnitSpread:

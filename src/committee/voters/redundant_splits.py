@@ -1,4 +1,4 @@
-"""Splits that separate no rows: one-sided splits and splits between equal leaves."""
+"""Redundant splits: those that send all rows to one side, and those between equal leaves."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _of_numbers(
 
 
 def category_sides(forest: Forest) -> dict[int, Mask]:
-    """Mask of the categories that go left at each categorical split, by node; the last entry is for other values."""
+    """Mask of the categories that go left at each categorical split, by node; its last entry is for other values."""
     words = np.diff(forest.category_offset)
     goes: dict[int, Mask] = {}
     for node in np.flatnonzero(words > 0).tolist():

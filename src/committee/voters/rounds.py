@@ -1,4 +1,4 @@
-"""Rounds of boosted trees: of a number in each leaf, one tree per score, and of lines in leaves."""
+"""Voters of boosted trees: rounds of one tree per score, and trees with lines in their leaves."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ _FILE_TYPES: dict[str, tuple[tuple[Any, ...], str]] = {
 _PLACES = ("root", "split", "left", "right")
 _COUNTED = ("feature", "category_offset")
 MAX_LEVELS = 2**15
-"""Largest depth of a tree that is read from shared parts."""
+"""Largest depth of a tree of shared parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class SharedTrees:
 
     @classmethod
     def of(cls, forest: Forest, *, every_node: bool = False) -> SharedTrees:
-        """Graph of a forest without splits decided by ancestors or with equal children, unless `every_node` is set."""
+        """Graph of a forest; leaves out splits that ancestors decide or with equal children, unless `every_node`."""
         inner = forest.feature >= 0
         first_leaf, leaf = _distinct_leaves(forest, ~inner)
         first_split, split = _distinct(_split_keys(forest, inner))
@@ -290,7 +290,7 @@ class SharedForest(Forest):
 
     @property
     def most_stored_bytes(self) -> int:
-        """Size of the arrays in a file at most, without finding the equal parts of the trees."""
+        """Upper bound on the bytes of the arrays in a file, without finding equal parts of the trees."""
         inner = self.feature >= 0
         n_inner, n_nodes = int(inner.sum()), len(inner)
         if n_nodes > MIN_NODE_LIMIT or self.gain[~inner].any():

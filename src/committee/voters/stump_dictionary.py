@@ -166,7 +166,7 @@ class StumpDictionary:
 
     @property
     def groups(self) -> NDArray[np.int64]:
-        """Extents of the stumps by column, ``(p + 1,)``."""
+        """Extents ``(p + 1,)``: column j has the stumps ``groups[j]:groups[j + 1]``."""
         return np.searchsorted(self.stumps.feature, np.arange(len(self.offset))).astype(np.int64)
 
     def correlations(self, sums: F64) -> F64:
@@ -229,7 +229,8 @@ class StumpDictionary:
     def best_subset(self, sums: F64) -> tuple[F64, list[tuple[int, NDArray[np.int8]]]]:
         """Best subset of each categorical column: each category votes with the sign of its sum.
 
-        Return sum_i v_i h(x_i) of each subset ``(S,)``, and its column with the votes by bin ``(n_bins + 1,)``.
+        If all signs are equal, that of the least sum is reversed. Return sum_i v_i h(x_i) of each subset ``(S,)``, and
+        its column with the votes by bin ``(n_bins + 1,)``.
         """
         found: list[tuple[int, NDArray[np.int8]]] = []
         value: list[float] = []

@@ -36,7 +36,7 @@ _BLOCK = 2**22
 class VoteGraph:
     """T voters with random answers, and the next node after each answer.
 
-    A row starts at the first node of each score. There the voter answers + with probability q(x). The answer adds its
+    A row starts at the first node of each score. A node's voter answers + with probability q(x). The answer adds its
     vote to the score H and leads to the next node, until -1 ends the path. A chain of nodes is a sum (AdaBoost). A tree
     has a node of its own after each answer, and a matryoshka shares nodes. See E. Grossmann, A theory of probabilistic
     boosting, decision trees and matryoshki, eqs. 4, 5 and 7.

@@ -216,7 +216,7 @@ class NativeLoss(Loss):
 
 
 def has_kernel(loss: Loss) -> TypeGuard[NativeLoss]:
-    """True if a kernel computes the loss, whose derivatives no subclass overrides."""
+    """True if a kernel computes the loss and no subclass overrides `gradient_hessian`."""
     return isinstance(loss, NativeLoss) and type(loss).gradient_hessian is NativeLoss.gradient_hessian
 
 

@@ -178,7 +178,7 @@ class Rank(MarginMaximum):
 
 @dataclass(frozen=True, kw_only=True)
 class Percentile(MarginMaximum):
-    """Percentile weighting scheme (PWS) of `MarginMaximum`: the emphasis is 1 up to the quantile of order xi, else 0.
+    """Percentile weighting scheme (PWS) of `MarginMaximum`: the emphasis is 1 up to the margins' xi-quantile, else 0.
 
     Equation: margin-maximum-pws (docs/theory.md).
     """

@@ -346,7 +346,7 @@ SMALL_EDGE = 1e-3
 
 
 class ManyRows:
-    """The program of `SoftMarginLP`, solved from an interior point; `weights` are positive."""
+    """The program of `SoftMarginLP` for many rows, solved from an interior point; row `weights` are positive."""
 
     def __init__(self, weights: F64, nu: float) -> None:
         self.nu = nu
@@ -387,7 +387,7 @@ class ManyRows:
 
 
 def distinct_lines(S: I8) -> tuple[Index, Index]:
-    """Return a row of each distinct combination of votes, and the index of every row's combination among these.
+    """Return the index of a row with each distinct combination of votes, and every row's combination among these.
 
     Rows of more than 64 voters, hardly any of which have the same votes, are all returned.
     """
@@ -401,7 +401,7 @@ def distinct_lines(S: I8) -> tuple[Index, Index]:
 
 
 def opposite_voters(S: NDArray[Any]) -> tuple[int, int] | None:
-    """Return the numbers of two voters whose votes differ on every row, if there are any.
+    """Return the indices of two voters whose votes differ on every row, or None.
 
     Half of the weight on each gives every row the margin 0, so that the largest soft margin is not below 0.
     """

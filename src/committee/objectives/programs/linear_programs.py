@@ -275,7 +275,6 @@ class MixedProgram:
     whole: Mask
 
     def solve(self, seconds: float) -> MixedSolution:
-        """Solve the program, or stop after `seconds`."""
         limits = {"threads": 1, "mip_feasibility_tolerance": TOLERANCE, "time_limit": max(seconds, 0.01)}
         highs = _solver("a mixed-integer program", mip_rel_gap=0.0, mip_abs_gap=0.0, **limits)
         import highspy

@@ -19,7 +19,7 @@ class MarginMatrix:
 
     A *line* is a row of S. Each row of the table has one line for two classes, and K - 1 adjacent lines for K classes.
     Its margin is the smallest product of its lines with w. A voter of negative weight is replaced by its opposite.
-    Whole votes are bytes, converted to float64 in blocks.
+    Votes of -1, 0 and 1 are bytes, converted to float64 in blocks.
     """
 
     matrix: NDArray[np.int8] | F64
@@ -106,7 +106,7 @@ class MarginMatrix:
         return some if self.scale is None else some * self.scale[lines, None]
 
     def part(self, lines: NDArray[np.intp], voters: NDArray[np.intp]) -> NDArray[np.int8] | F64:
-        """Return some lines of S for some voters, ``(k, m)``, without a scale in the type of `matrix`."""
+        """Return some lines of S for some voters, ``(k, m)``, in the type of `matrix` if there is no scale."""
         some: NDArray[np.int8] | F64 = self.matrix[lines[:, None], voters]
         return some if self.scale is None else some * self.scale[lines, None]
 

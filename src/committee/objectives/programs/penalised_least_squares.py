@@ -96,7 +96,7 @@ class Penalty(ABC):
         return np.ones(len(alpha), dtype=bool)
 
     def stops(self, alpha: F64, step: F64) -> tuple[Mask, F64]:
-        """Return a mask of free weights that leave their smooth piece before ``alpha + step``, and each piece's end."""
+        """Return a mask of free weights that leave their smooth piece before ``alpha + step``, and where to stop."""
         return np.zeros(len(alpha), dtype=bool), alpha
 
     def clipped(self, alpha: F64) -> F64:
@@ -187,7 +187,7 @@ def greedy_rounds(
 
 
 def cyclic_sweeps(penalty: Penalty, gram: F64, c: F64, alpha: F64, tol: float, most_sweeps: int) -> float:
-    """Sweep over all weights in place, until 0 is within `tol` of every subdifferential or `most_sweeps` are done."""
+    """Sweep at most `most_sweeps` times, in place, until the largest `distance` is at most `tol`; return it."""
     if penalty.kernel is not None:
         return _core.cyclic_sweeps(gram, c, alpha, penalty.kernel, penalty.strength, tol, most_sweeps)[1]
     eta = np.diag(gram)

@@ -54,7 +54,7 @@ class SoftMarginLP:
         min  beta   s.t.  sum_i u_i y_i h_j(x_i) <= beta for each j,  sum_i u_i = 1,  0 <= u_i <= w_i / (nu sum w).
 
     `weights` may be the number of rows. Limits are per `solve`. `scale` (n,) multiplies the votes of each row, which
-    stay bytes if they are whole.
+    stay bytes if they are -1, 0 and 1.
     """
 
     def __init__(
@@ -273,8 +273,6 @@ SHORTER = 0.99  # share of the distance to the nearest bound that a step covers
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """Interior point of the primal and the dual program."""
-
     weights: F64  # (T,) w; positive, sums to one
     lines: F64  # (n, K - 1) u; positive, sums to one, and over a row's lines to less than its cap
 
