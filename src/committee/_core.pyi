@@ -396,7 +396,7 @@ class BoostingRounds:
         self, row_seed: int, tree_seed: int
     ) -> tuple[list[GradientTree], list[tuple[I64, I32, F64, F64, F64, F64]], float]:
         """Grow the trees of a round; tree k has the seed ``tree_seed + k``. Return them, with `X` their lines as
-        `lines_of_sums`, and the largest size of a value; trees after one with a value that is not finite are missing.
+        `lines_of_sums`, and the largest |value|; trees after one with a value that is not finite are missing.
         """
 
 # --- gradient/shard.hpp ------------------------------------------------------------------------------------
@@ -491,13 +491,9 @@ def add_leaf_values(scores: F64, leaf_of_row: I32, value: F64, n_threads: int) -
 # --- traverse.hpp ------------------------------------------------------------------------------------------
 
 class Trees:
-    """T flat trees ready to be walked.
+    """T flat trees ready to be walked; arrays are those of `committee.voters.flat_trees.FlatTrees`.
 
-    All arrays are checked before anything is built; ``ValueError`` names the fault.
-
-    ``offset`` (T + 1): tree t owns nodes ``offset[t]:offset[t + 1]``; ``left`` counts within its tree, right = left +
-    1, and a child always has a larger number than its parent, so every walk ends. ``threshold``: x <= threshold goes
-    left. NaN and category codes out of range follow ``missing_left``.
+    All are checked before anything is built; ``ValueError`` names the fault.
     """
 
     def __init__(
@@ -625,7 +621,7 @@ def stored_row_digests(start: I64, column: I32, value: F64, column_number: U64, 
     """`row_digests` of sparse rows: row i has the cells ``start[i]:start[i + 1]``; all others are 0."""
 
 def stored_column_digests(start: I64, column: I32, value: F64, row_number: U64, n_columns: int) -> U64:
-    """`column_digests` of sparse rows: row i has the cells ``start[i]:start[i + 1]``; all others are 0."""
+    """`column_digests` of sparse rows, as for `stored_row_digests`."""
 
 # --- linear_boost.hpp --------------------------------------------------------------------------------------
 
@@ -815,7 +811,7 @@ def add_leaf_lines(
     step: float,
     n_threads: int,
 ) -> None:
-    """``scores[i] += step *`` what the lines of the row's leaf add to an output, in place."""
+    """Add ``step`` times the lines of each row's leaf, at one output, to ``scores`` ``(n,)`` in place."""
 
 class LineTrees:
     """Trees as `Trees`, whose leaves have a weight ``(N, D)`` and lines; a voter is `trees_per_voter` of them."""
