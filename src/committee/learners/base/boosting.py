@@ -116,7 +116,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                     f"scoring={scoring!r} needs held-out rows, and there are none; set early_stopping=True, give "
                     "X_val and y_val to fit, or set scoring=None."
                 )
-            tasks.release_targets()
+            tasks.y = tasks.given_weight = None  # no longer needed
             run = self._run(rows, random)
             if tasks.record is not None:
                 run.keep(tasks.record)

@@ -119,9 +119,6 @@ class FitTasks:
         if self._checkpoint is not None:
             self._checkpoint.close(error)
 
-    def release_targets(self) -> None:
-        self.y = self.given_weight = None
-
     def begin(self) -> None:
         self._context.call_on_fit_task_begin(**self._about)
 

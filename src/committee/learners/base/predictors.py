@@ -57,7 +57,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
 
     def weights_with_classes(self, labels: Labels, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Checked row weights times the class weights of their labels, scaled."""
-        of_classes = self._class_weights(labels, weights)
+        of_classes = ClassWeights.of(self.class_weight, labels, weights)
         weights = weighted_by_class(weights, of_classes.of_rows(labels))
         left = encode_classes(labels[nonzero_weights(weights)])[0].tolist()
         if lost := set(of_classes.classes.tolist()).difference(left):
@@ -66,9 +66,6 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
                 "counts as 0; give class weights that differ by fewer orders of magnitude."
             )
         return weights
-
-    def _class_weights(self, y: Labels, weights: NDArray[np.float64]) -> ClassWeights:
-        return ClassWeights.of(self.class_weight, y, weights)
 
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
         encoded, target, weights, uniform = self._encoded(X, label_vector(y), sample_weight)
@@ -135,8 +132,8 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         if self.class_weight is None:
             return Rows(encoded, labels, own, uniform=weights is None)
         trained = label_vector(y)
-        of_classes = self._class_weights(trained, checked_weights(sample_weight, trained, warn=False))
-        factors = of_classes.factors[labels]
+        checked = checked_weights(sample_weight, trained, warn=False)
+        factors = ClassWeights.of(self.class_weight, trained, checked).factors[labels]
         return Rows(encoded, labels, factors if weights is None else weighted_by_class(own, factors), uniform=False)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -35,13 +35,7 @@ from committee.learners.gradient import constraints
 from committee.learners.gradient.gradient_fit import LEAST_SCREENED, GradientFit
 from committee.learners.gradient.leaf_values import LeafPenalty, LeafRefitting
 from committee.learners.gradient.rounds import GradientRun, binned_loss
-from committee.learners.gradient.target import (
-    LossBoosting,
-    OffsetClassifier,
-    OffsetRegressor,
-    PartedRows,
-    Target,
-)
+from committee.learners.gradient.target import LossBoosting, OffsetClassifier, OffsetRegressor, PartedRows, Target
 from committee.learners.gradient.trials import (
     CLASSES,
     FEATURES_OF_NODE,

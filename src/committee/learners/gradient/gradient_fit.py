@@ -133,7 +133,8 @@ class GradientFit:
         learner, given = self.learner, self.learner.n_estimators
         rate = WITHOUT_TRIALS if learner.learning_rate == "auto" else learner.learning_rate
         parts: list[PartedRows] = []
-        if self._has_trials():
+        hindered = learner.line_search or self.parted or self.earlier or isinstance(self.given, Derivatives)
+        if learner.learning_rate == "auto" and not hindered:
             self.units = RowUnits.of(self.rows, self.seed, self.n_threads)
             tried, one_in = self._of_trials(self.units)
             parts = rows_of_trials(tried.rows, tried.units or self.units)
@@ -171,11 +172,6 @@ class GradientFit:
         fit.units, fit.extra_trees = RowUnits.of(sample, self.seed, self.n_threads), self.extra_trees
         fit.n_screened, fit.of_tree = self.n_screened, self.of_tree
         return fit, one_in
-
-    def _has_trials(self) -> bool:
-        learner = self.learner
-        hindered = learner.line_search or self.parted or self.earlier or isinstance(self.given, Derivatives)
-        return learner.learning_rate == "auto" and not hindered
 
     def _columns(self, most: int, parted: PartedRows | None, intercept: F64) -> NDArray[np.int32]:
         # by the training rows alone, as held-out rows would choose columns that suit them; once for all trials

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import inf, isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,13 +19,7 @@ from committee.data.rows import Rows, TargetRows
 from committee.learners.base.boosting import BoostingRun
 from committee.learners.base.fit_record import FitRecord, RecordedGradientGrower, leaf_of_rows
 from committee.learners.base.row_sampling import RowUnits, upper_bound
-from committee.learners.gradient.leaf_values import (
-    LeafPenalty,
-    LineFit,
-    leaf_terms,
-    node_sums,
-    refitted_tree,
-)
+from committee.learners.gradient.leaf_values import LeafPenalty, LineFit, leaf_terms, node_sums, refitted_tree
 from committee.learners.gradient.target import Target, add_tree, refits
 from committee.objectives.losses.base import has_kernel
 from committee.vote.committee import Committee, RegressionCommittee
@@ -413,7 +406,7 @@ class GradientRun(BoostingRun):
         return self.target.unit(k, shared=self.n_trees == 1)
 
     def _check(self, largest_value: float) -> None:
-        if not math.isfinite(largest_value):
+        if not isfinite(largest_value):
             raise ValueError(
                 f"the scores overflow in round {self.n_rounds + 1}; lower learning_rate, or raise "
                 "leaf_l2 or min_hessian_leaf."

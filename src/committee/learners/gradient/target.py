@@ -360,34 +360,27 @@ class OffsetClassifier(BaseClassifier):
         return self._answers(X, "decision_function", offset=offset)
 
     def predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> NDArray[Any]:
-        """Elected class of every row, ``(n,)``; a tie goes to the first of the tied classes."""
         return self._answers(X, "predict", offset=offset)
 
     def predict_proba(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
-        """Class probabilities ``(n, n_classes)``; the largest is the class that `predict` gives."""
         return self._answers(X, "predict_proba", offset=offset)
 
     def predict_log_proba(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
-        """Logarithms of `predict_proba` ``(n, n_classes)``; minus infinity where a probability is 0."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, offset=offset))
 
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | str | None = None
     ) -> float:
-        """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
         return self._metric(X, y, sample_weight, "accuracy_score", offset)
 
     def staged_decision_function(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
-        """Score after each voter."""
         return self._staged(X, "staged_decision_function", offset)
 
     def staged_predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[NDArray[Any]]:
-        """Elected classes after each voter."""
         return self._staged(X, "staged_predict", offset)
 
     def staged_predict_proba(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
-        """Class probabilities after each voter."""
         return self._staged(X, "staged_predict_proba", offset)
 
 
@@ -405,9 +398,7 @@ class OffsetRegressor(BaseRegressor):
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: ArrayLike | str | None = None
     ) -> float:
-        """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table."""
         return self._metric(X, y, sample_weight, "r2_score", offset)
 
     def staged_predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> Iterator[F64]:
-        """Predictions after each voter."""
         return self._staged(X, "staged_predict", offset)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from committee.data.labels import target_vector
 from committee.data.number_types import F64, Index, Mask, is_number, is_whole
 from committee.data.parallel import n_threads
-from committee.data.rows import TargetRows, row_weights
+from committee.data.rows import ClassWeights, TargetRows, row_weights
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
 from committee.learners.reweighting.base_leaf_reweighter import BaseLeafReweighter, FitRows, WholeVote
 from committee.learners.reweighting.leaf_cuts import LeafRows
@@ -162,7 +162,7 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
         found = np.ones(committee.n_classes)
         if self.class_weight is not None:
             labels = np.asarray(y)
-            known = self._class_weights(labels, row_weights(sample_weight, labels, warn=False))
+            known = ClassWeights.of(self.class_weight, labels, row_weights(sample_weight, labels, warn=False))
             found[committee.class_indices(known.classes)] = known.of_rows(known.classes)
         return found
 
