@@ -244,6 +244,7 @@ def test_exposures_that_are_refused(claims, model, tmp_path):
         ("--exposure 'year' is not a column; did you mean 'years'?", *POISSON[:-1], "year", *CHUNKS),
         ("--exposure 'claims' is the target", *POISSON[:-1], "claims", *CHUNKS),
         ("exposure 'zone' is", *POISSON[:-1], "zone", *CHUNKS),
+        ("column 'zone' does not hold numbers; leave out --exposure, or", *POISSON, "-t", "zone"),
     ]
     fails(fit, cases)
     assert "for models fitted with --exposure" in fail("predict", other, claims, "--exposure", "years")

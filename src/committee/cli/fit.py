@@ -220,6 +220,7 @@ def fit(
         rows = _read(data, target, table, options)
         from committee.cli.training_table import describe_target
         from committee.files.documents import Provenance
+        from committee.report.folds import check_numbers
         from committee.report.prediction_sets import model_inside, sets_grid
         from committee.report.provenance import row_sketch
 
@@ -227,6 +228,8 @@ def fit(
         model = options.model_name
         task = "numbers" if options.exposure is not None else options.task
         numbers = _predicts_numbers(target, rows.y, model, task)
+        if numbers:
+            check_numbers(rows.y, target, "give --task classes" if options.exposure is None else "leave out --exposure")
         learner = _learner(options, numbers=numbers, in_chunks=rows.files is not None)
         if model == "committee" and table.kept:
             learner.set_params(keep_identifiers=list(table.kept))

@@ -255,8 +255,7 @@ class Numbers(Labels):
 
     @classmethod
     def _of(cls, values: NDArray[Any], name: str) -> Numbers:
-        if values.dtype.kind not in "biuf":
-            raise ValueError(f"column {name!r} does not hold numbers; give task='classes', or name another target")
+        check_numbers(values, name)
         numbers = values.astype(np.float64)
         if not np.isfinite(numbers).all():
             raise ValueError(f"column {name!r} holds infinite numbers; drop those rows first")
@@ -268,6 +267,11 @@ class Numbers(Labels):
         if folds > self.values.size:
             raise ValueError(f"folds={folds} is more than the {self.values.size} rows; use fewer")
         return []
+
+
+def check_numbers(values: NDArray[Any], name: str, remedy: str = "give task='classes'") -> None:
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"column {name!r} does not hold numbers; {remedy}, or name another target")
 
 
 def read_target(y: Any, name: str | None = None, task: Task | None = None) -> Labels:
