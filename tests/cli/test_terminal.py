@@ -167,7 +167,9 @@ def test_figures_say_what_they_mean(table, forest, tmp_path):
         assert re.search(r"pruned model on \d+ out-of-bag rows: accuracy [.\d]+, which is optimistic", said)
         assert ("cross-validated on these rows, with leaf values fitted on other folds" in said) == (level == "leaf")
     said = succeed("prune", forest, table, "--on", "validation").stderr
-    assert "pruned model on 90 validation rows: accuracy" in said
+    assert "pruned model on 90 validation rows: accuracy" in said and "cross-validated" in said
+    said = succeed("prune", forest, table, "--on", "train").stderr
+    assert "optimistic, as its trees were grown and pruned by these rows" in said and "cross-validated" not in said
 
 
 def test_an_interrupt_says_what_is_written(table, tmp_path, monkeypatch):

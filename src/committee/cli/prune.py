@@ -246,7 +246,7 @@ def _scores(before: Any, after: Any, rows: LabelledRows | None, on: str, max_los
         return []
     sentences = [_training_score(before, after, rows, on)] if hasattr(after, "classes_") else []
     path = getattr(after, "path_", None)
-    if path is not None:
+    if path is not None and on != "train":  # trees grown on these rows have seen those of all folds
         steps = [step for step in path.steps if step.cut.n_nodes == after.committee_.n_nodes]
         if steps:
             criterion, step = path.criterion, steps[0]
@@ -277,9 +277,10 @@ def _training_score(before: Any, after: Any, rows: LabelledRows, on: str) -> str
         voting = checked_out_of_bag_mask(before, before.committee_, rows.X, rows.y, rows.weights)[:, after.voters_]
     found = MarginDistribution.of(after, rows.X, rows.y, rows.weights, asked=voting)
     kind = {"oob": "out-of-bag ", "validation": "validation ", "train": "training "}[on]
+    learned = "its trees were grown and pruned" if on == "train" else "the model was pruned"
     return (
         f"pruned model on {pluralize(found.n_rows, f'{kind}row')}: accuracy {1.0 - found.error:.4f}, which is "
-        "optimistic, as the model was pruned by these rows"
+        f"optimistic, as {learned} by these rows"
     )
 
 
