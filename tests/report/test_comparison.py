@@ -641,13 +641,16 @@ def comparison_of(scores: dict[str, list[float]], metric: str = "accuracy") -> C
 
 
 def test_three_folds_cannot_show_a_large_difference():
-    found = comparison_of({"good": [0.999, 0.998, 1.0], "bad": [0.90, 0.78, 0.855], "near": [0.998, 0.999, 0.997]})
+    scores = {"good": [0.999, 0.998, 1.0], "bad": [0.90, 0.78, 0.855], "near": [0.998, 0.999, 0.997]}
+    found = comparison_of(scores)
     text = verdict(found)
     assert not found["bad"].against_best.significant
     assert text[1].startswith("Large, but not significant with 3 folds: bad by 0.154")
-    assert text[2] == "Not significantly different from good: near (worse by at most 0.0010)."
+    assert text[2] == "Not significantly different from good: near (mean difference 0.0010)."
     least = found["near"].against_best.least_shown
     assert text[3].startswith(f"With 3 folds, differences below about {least:.4f} cannot be detected.")
+    text = verdict(comparison_of(scores | {"far": [0.9965, 0.9985, 0.996]}))
+    assert text[2] == "Not significantly different from good: near, far (mean differences up to 0.0020)."
 
 
 def test_many_worse_models_are_summed_up():

@@ -247,7 +247,8 @@ def _tested(comparison: Comparison, best: ModelResult, tested: list[tuple[ModelR
         sentences.append(f"Large, but not significant with {folds} folds: {_differences(comparison, large)}.")
     if level:
         text = size_text(comparison, max(test.difference for _, test in level))
-        by = f" (worse by at most {text})" if text.strip("0.,") else ""
+        differences = "difference" if len(level) == 1 else "differences up to"
+        by = f" (mean {differences} {text})" if text.strip("0.,") else ""
         names = _listed([model.name for model, _ in level])
         sentences.append(f"Not significantly different from {best.name}: {names}{by}.")
         least = median(test.least_shown for _, test in level)
