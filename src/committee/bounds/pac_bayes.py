@@ -192,7 +192,7 @@ def binomial(
     >>> from committee.bounds import VoterLosses, binomial
     >>> votes = np.where(np.random.default_rng(0).random((1000, 20)) < 0.1, -1, 1)
     >>> print(binomial(VoterLosses(votes, None, np.full(20, 0.05))))
-    binomial: 0.0188
+    drawn voters (binomial): 0.0188
     """
     rho, delta = losses.posterior(weights), check_delta(delta)
     W, n = losses.gibbs(rho), losses.n_rows
@@ -205,7 +205,7 @@ def binomial(
     value = 2.0 * kl_inverse(tail, c)
     best = int(value.argmin())
     return losses.bound(
-        name="binomial",
+        name="drawn voters (binomial)",
         value=float(value[best]),
         terms=at(best, drawn=tried, tail=tail)
         | {"rows": float(n), "divergence": single.divergence, "complexity": float(c[best])},
@@ -253,7 +253,7 @@ def partition(losses: VoterLosses, weights: ArrayLike | None = None, delta: floa
     >>> votes = np.where(np.random.default_rng(0).random((1000, 3)) < 0.1, -1, 1)
     >>> losses = VoterLosses(votes, None, np.full(3, 1 / 3), names_classes=True)
     >>> print(partition(losses), "|", binomial(losses))
-    partition: 0.05545 | binomial: 0.1109
+    partition: 0.05545 | drawn voters (binomial): 0.1109
     """
     rho, delta = losses.posterior(weights), check_delta(delta)
     S = least_sum(rho) if losses.names_classes else 0.5

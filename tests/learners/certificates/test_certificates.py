@@ -341,6 +341,8 @@ def test_a_certificate_on_held_out_rows():
     assert found["partition"].value <= found["binomial"].value  # by the same inequality, which fails at once for both
     assert found["test_set"].value == held_out_errors(voter_losses(model, new, labels), 0.05 / 6).value
     assert "these rows were not used for training, weights or choices" in found.sentences()[2]
+    assert "wrong (1.8 %): the test-set bound (exact binomial), with all of delta." in found.sentences()[1]
+    assert found["binomial"].name == "drawn voters (binomial)"
     by_pairs = certify(model, new, labels, bounds=("tandem",))
     assert by_pairs.headline is by_pairs["tandem"] and "to train the voters" in by_pairs.sentences()[2]
     assert 1 - model.score(new, labels) < found.best.value < 0.12
@@ -600,6 +602,9 @@ def test_a_certificate_is_vacuous_if_all_its_bounds_are():
     tight = replace(loose, value=0.4)
     for headline, other, vacuous in ((loose, loose, True), (loose, tight, False), (tight, loose, False)):
         assert replace(found, headline=headline, bounds={"tandem": other}).vacuous is vacuous
+    loose = replace(loose, value=1.38)
+    text = str(replace(found, headline=loose, bounds={"tandem": loose}, test_error=0.25))
+    assert "the bound is 100 %" in text and " 1.0000 +0.7500 " in text
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ class Certificate:
         )
 
     def _number(self) -> str:
-        most = percent(self.headline.value)
+        most = percent(min(self.headline.value, 1.0))
         if self.headline.vacuous:
             return (
                 f"Nothing is proved of the error on new rows: the bound is {most}, and the error of guessing "
@@ -257,7 +257,7 @@ class Certificate:
             which = "that no voter was trained on" if self.on == "oob" else "held out"
             return (
                 f"Computed from the {pluralize(n, 'row')}{source} {which}, of which the vote gets {wrong} wrong "
-                f"({100.0 * wrong / n:.1f} %): the exact binomial bound, with all of delta."
+                f"({100.0 * wrong / n:.1f} %): the test-set bound (exact binomial), with all of delta."
             )
         rows = (
             f"{pluralize(self.n_rows, 'row')}{source}, each judged by the voters that were not trained on it"
@@ -293,9 +293,10 @@ class Certificate:
         )
         width = max(len(bound.name) for bound in self.bounds.values())
         for row in self.rows():
-            gap = "" if row["gap"] is None else f"{row['gap']:+8.4f}"
+            value = min(row["value"], 1.0)
+            gap = "" if self.test_error is None else f"{value - self.test_error:+8.4f}"
             lines.append(
-                f"  {row['bound']:{width}s}  {row['value']:7.4f}{gap}  {'vacuous' if row['vacuous'] else '':7s}  "
+                f"  {row['bound']:{width}s}  {value:7.4f}{gap}  {'vacuous' if row['vacuous'] else '':7s}  "
                 f"{row['advice']}"
             )
         return "\n".join(lines)
