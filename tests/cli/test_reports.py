@@ -106,6 +106,7 @@ def test_a_model_knows_its_target_and_its_rows(kind, files, tmp_path):
     known = succeed("evaluate", model, tmp_path / "mixed.csv", "--report", page)  # of two columns not known the one
     assert f"target '{target}': " in known.stderr and "only column" not in known.stderr
     assert "note: the model was trained on 20 of these 60 rows (33.3%), or on equal ones" in known.stderr
+    assert "trained on 20 of these 60 rows" in succeed("inspect", model, "--data", tmp_path / "mixed.csv").stderr
     text = page.read_text("utf-8")
     assert text.count("he model was trained on 20 of these 60 rows") == 2
     shown = f"train.csv: 60 rows, target &#39;{target}&#39;"

@@ -153,6 +153,7 @@ def inspect(
         from committee.cli.model_rows import read_labelled_rows
         from committee.report.inspection import inspection
         from committee.report.members import MemberAnswers, has_members, rows_grids
+        from committee.report.provenance import known_rows, known_rows_sentence
 
         check_writable(report, read=[model, data])
         for option, name in (("--target", target), ("--weight", weight)):
@@ -172,13 +173,19 @@ def inspect(
                 margins = learner.committee_.margins(X, y)
         size = model.stat().st_size
         grids = inspection(learner, file_bytes=size, margins=margins, sample_weight=weights)
-        if X is not None and has_members(learner):
-            grids += rows_grids(MemberAnswers.of(learner, X, rows.per_unit))
-        elif X is not None and y is not None and margins is None:
-            from committee.report.evaluation import evaluate  # numbers have errors where classes have margins
+        known: str | None = None
+        if X is not None and y is not None:
+            from committee.report.evaluation import evaluate
 
-            grids += evaluate(learner, X, y, offset=offset, sample_weight=weights).grids()
+            found = evaluate(learner, X, y, offset=offset, sample_weight=weights)
+            known = known_rows_sentence(learner, known_rows(learner, X), found)
+            if has_members(learner):
+                grids += rows_grids(MemberAnswers.of(learner, X, rows.per_unit))
+            elif margins is None:  # numbers have errors where classes have margins
+                grids += found.grids()
         print_tables(grids)
+        if known is not None:
+            note(known)
         if report is not None:
             from committee.report.model_pages import render_model
 
