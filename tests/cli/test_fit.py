@@ -28,7 +28,7 @@ from committee.data.readers.table_reader import read_table
 from committee.data.readers.tables import split_target
 from committee.learners.blend.portfolio import candidates
 from committee.report.members import estimate, left_out_grid, members_grid
-from tests.cli.calls import fails, sample_table, succeed
+from tests.cli.calls import fail, fails, sample_table, succeed
 from tests.limits import PATIENCE
 from tests.small_portfolio import use_small_members
 
@@ -296,6 +296,8 @@ def test_sets_of_a_forest(folder):
     shown = succeed("inspect", folder / "sets.st", "--report", page).stdout
     assert "RandomForestClassifier" in shown and "out of bag" in shown and "Most used features" in shown
     assert "Sets of classes" in page.read_text("utf-8")
+    for given in (rows[:1], rows):
+        assert "fit without --conformal, prune that model, and give it to Conf" in fail("prune", *given)
 
 
 def test_intervals_of_the_committee_and_around_quantiles(folder, monkeypatch):

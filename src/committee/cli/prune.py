@@ -123,6 +123,7 @@ def prune(
     """
     with error_lines(debug, options.output):
         from committee.cli.model_rows import read_labelled_rows
+        from committee.report.prediction_sets import is_conformal
         from committee.report.provenance import known_rows, learned_from
 
         options.check()
@@ -135,6 +136,12 @@ def prune(
             if table.kept:
                 raise ValueError("--keep is for a table on which a forest is fitted; leave it out with a model")
             before, on = load_learner(source), options.on
+            if is_conformal(before):
+                raise ValueError(
+                    f"{source} has prediction sets or intervals, which pruning would lose; fit without --conformal,"
+                    f" prune that model, and give it to {type(before).__name__} in Python, with rows not used in"
+                    " training"
+                )
             if data is not None and fitted_exposure(before, None) is not None:
                 raise ValueError(
                     f"{source} was fitted with --exposure, which pruning by rows does not take; fit a smaller model,"
