@@ -215,6 +215,7 @@ def test_refused(table):
         ("target 'spoilt' is missing in 1 of 90 rows (first in row 0)", "--drop", "label", "-t", "spoilt", "--strict"),
         ("adaboost predicts classes only; for numbers choose one of committee", *price, "-m", "adaboost"),
         ("adaboost predicts classes only", "-t", "label", "-m", "adaboost", "--task", "numbers"),
+        *(("model files end in .safetensors", *price, "-o", f"model{end}") for end in (".pkl", ".joblib", ".json")),
         ("column 'label' does not hold numbers; give --task classes, or", "-t", "label", *tree, "--task", "numbers"),
     ]
     fails(["fit", table], cases)

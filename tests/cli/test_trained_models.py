@@ -118,6 +118,7 @@ def test_prune_refuses(folder, tmp_path):
     table = (folder / "numbers.csv", "-t", "y", "--trees", 30)
     cases = [
         ("DATA is missing", model),
+        ("small.joblib has the ending of another format; model files end in", model, data, "-o", "small.joblib"),
         ("--target is missing", data),
         ("is given too", data, folder / "new.csv", "-t", "target"),
         ("--max-nodes 'some' is not a number", model, data, "--max-nodes", "some"),
@@ -422,3 +423,4 @@ def test_convert_refuses(iris, tmp_path):
         said = fail("convert", tmp_path / name, *options, *out)
         assert message in said and "estimator" not in said
     assert not (tmp_path / "m.st").exists()
+    assert "model files end in .safetensors" in fail("convert", tmp_path / "x.json", "-o", tmp_path / "m.onnx")

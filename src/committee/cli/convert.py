@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.files import check_writable, is_safetensors, load_learner, save_model
+from committee.cli.files import check_model_file, check_writable, is_safetensors, load_learner, save_model
 from committee.cli.options import split_names
 from committee.cli.terminal import Debug, error_lines, info, note, notes_on_warnings
 from committee.data.packages import require_package
@@ -60,6 +60,7 @@ def convert(
     """
     with error_lines(debug, output):
         check_writable(output, read=[source])
+        check_model_file(output)
         model = read_foreign_model(source, trust_pickle=trust_pickle)
         if names := split_names(classes):
             model = _with_class_names(model, names)

@@ -27,6 +27,9 @@ NOT_SAVED = "the model is not saved; name a file by --output"
 
 FIGURES = (".svg", ".png", ".pdf")
 
+OTHER_MODELS = (".pkl", ".pickle", ".joblib", ".skops", ".json", ".ubj", ".cbm", ".txt", ".onnx")
+"""Endings of model files of other formats."""
+
 PREDICTIONS = (".csv", ".csv.gz", ".parquet", ".feather", ".arrow", ".ipc")
 
 LARGE = 2**28
@@ -150,6 +153,11 @@ def check_writable(*paths: Path | None, read: Iterable[Path | None]) -> None:
 def check_ending(path: Path | None, what: str, endings: Sequence[str]) -> None:
     if path is not None and not path.name.lower().endswith(tuple(endings)):
         raise ValueError(f"{path} has an unknown ending for {what}; use one of {', '.join(endings)}")
+
+
+def check_model_file(path: Path | None) -> None:
+    if path is not None and path.suffix.lower() in OTHER_MODELS:
+        raise ValueError(f"{path} has the ending of another format; model files end in .safetensors")
 
 
 def save_model(model: Any, output: Path | None) -> None:

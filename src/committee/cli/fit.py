@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from committee import MODELS, MODELS_OF_NUMBERS
-from committee.cli.files import NOT_SAVED, check_writable, name_of_data, reads_in_chunks, save_model, store_formats
+from committee.cli.files import (
+    NOT_SAVED,
+    check_model_file,
+    check_writable,
+    name_of_data,
+    reads_in_chunks,
+    save_model,
+    store_formats,
+)
 from committee.cli.options import (
     FILES,
     Categorical,
@@ -217,6 +225,7 @@ def fit(
         options.check()
         options.columns.check(target, table.dropped)
         check_writable(output, checkpoint, read=data)
+        check_model_file(output)
         rows = _read(data, target, table, options)
         from committee.cli.training_table import describe_target
         from committee.files.documents import Provenance

@@ -13,6 +13,7 @@ from committee.cli.files import (
     FIGURES,
     PREDICTIONS,
     check_ending,
+    check_model_file,
     check_writable,
     copy_metadata,
     load_learner,
@@ -107,6 +108,7 @@ def margins(
 
         options.check()
         check_writable(output, rows, picture, read=[model, data])
+        check_model_file(output)
         learner = load_learner(model)
         instead = "use committee evaluate to measure errors, and --report to see on which rows"
         require_classes(learner, model, "examined by margins", instead)

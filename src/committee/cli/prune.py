@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from committee.cli.files import check_writable, copy_metadata, is_safetensors, load_learner, save_model, store_formats
+from committee.cli.files import (
+    check_model_file,
+    check_writable,
+    copy_metadata,
+    is_safetensors,
+    load_learner,
+    save_model,
+    store_formats,
+)
 from committee.cli.margins import OBJECTIVES
 from committee.cli.options import RowsAre, TrainingOptions, check_choice, takes_options
 from committee.cli.row_columns import RowColumns, Weight, fitted_exposure
@@ -129,6 +137,7 @@ def prune(
         options.check()
         limits, target = options.limits, options.target
         check_writable(options.output, read=[source, data, options.test])
+        check_model_file(options.output)
         if not source.exists():
             raise FileNotFoundError(f"there is no file {str(source)!r}")
         rows: LabelledRows | None
