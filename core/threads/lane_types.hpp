@@ -234,6 +234,16 @@ template <class V>
 COMMITTEE_INLINE V absolute(const V& v) {
   return lanes_of<V>(bits_of(v) & INT64_MAX);
 }
+template <class V>
+COMMITTEE_INLINE V square_root(const V& v) {
+  if constexpr (is_pieces<V>) {
+    return {square_root(v.low), square_root(v.high)};
+  } else {
+    V roots;
+    for (std::size_t k = 0; k < n_lanes<V>; ++k) roots[k] = __builtin_sqrt(v[k]);
+    return roots;
+  }
+}
 
 // Shifted down with zeros, or with the sign, from the top: a shift of whole numbers with a sign is not everywhere.
 COMMITTEE_INLINE Bits16 shifted_down(const Bits16& b, int n) { return (Bits16)((Words16)b >> n); }

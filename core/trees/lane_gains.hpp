@@ -95,6 +95,26 @@ COMMITTEE_INLINE void gains_of_in(Error, RunningPlanes& running, std::int64_t fi
   }
 }
 template <class Lanes>
+COMMITTEE_INLINE void gains_of_in(Confidence, RunningPlanes& running, std::int64_t first, std::int64_t end, int planes,
+                                  const std::uint64_t* total, const Units& units, double parent) {
+  for (std::int64_t i = first; i < end; i += kLanes) {
+    Lanes left{}, left_roots{}, right{}, right_roots{};
+    for (int k = 0; k < planes; k += 2) {
+      const auto no = load_as<BitsOf<Lanes>>(running.plane(k) + i);
+      const auto yes = load_as<BitsOf<Lanes>>(running.plane(k + 1) + i);
+      const Lanes a = weights_of<Lanes>(no, units.fixed), b = weights_of<Lanes>(yes, units.fixed);
+      const Lanes c = weights_of<Lanes>(rest_of_word(total[k], no), units.fixed),
+                  d = weights_of<Lanes>(rest_of_word(total[k + 1], yes), units.fixed);
+      left += a + b;
+      left_roots += square_root(a * b);
+      right += c + d;
+      right_roots += square_root(c * d);
+    }
+    const Lanes gain = -2.0 * left_roots + -2.0 * right_roots - parent;
+    store<Lanes>(running.gain.data() + i, select<Lanes>((left > 0.0) & (right > 0.0), gain, Lanes{} / Lanes{}));
+  }
+}
+template <class Lanes>
 COMMITTEE_INLINE void gains_of_in(Entropy, RunningPlanes& running, std::int64_t first, std::int64_t end, int planes,
                                   const std::uint64_t* total, const Units& units, double parent) {
   const auto xlogx = [](const Lanes& x) __attribute__((always_inline)) {
@@ -128,6 +148,10 @@ COMMITTEE_ON_LANES(void, gains_of,
                     const std::uint64_t* total, const Units& units, double parent),
                    (error, running, first, end, planes, total, units, parent))
 COMMITTEE_ON_LANES(void, gains_of,
+                   (Confidence confidence, RunningPlanes& running, std::int64_t first, std::int64_t end, int planes,
+                    const std::uint64_t* total, const Units& units, double parent),
+                   (confidence, running, first, end, planes, total, units, parent))
+COMMITTEE_ON_LANES(void, gains_of,
                    (Entropy entropy, RunningPlanes& running, std::int64_t first, std::int64_t end, int planes,
                     const std::uint64_t* total, const Units& units, double parent),
                    (entropy, running, first, end, planes, total, units, parent))
@@ -135,8 +159,8 @@ COMMITTEE_ON_LANES(void, gains_of,
 // Criteria with gains eight at a time. Those of entropy are not exact, as its logarithm is to 1e-14: they find
 // candidates, which are then compared by the criterion itself.
 template <class Criterion>
-inline constexpr bool kExactLanes =
-    std::is_same_v<Criterion, SquaredError> || std::is_same_v<Criterion, Gini> || std::is_same_v<Criterion, Error>;
+inline constexpr bool kExactLanes = std::is_same_v<Criterion, SquaredError> || std::is_same_v<Criterion, Gini> ||
+                                    std::is_same_v<Criterion, Error> || std::is_same_v<Criterion, Confidence>;
 template <class Criterion>
 inline constexpr bool kHasLanes = kExactLanes<Criterion> || std::is_same_v<Criterion, Entropy>;
 

@@ -22,6 +22,7 @@ from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
 from committee import (
+    AdaBoostClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
@@ -336,6 +337,8 @@ def answers(model: Any, X: Any, y: Any) -> list[Any]:
         (lambda: GradientBoostingClassifier(n_estimators=6, random_state=0, leaf_l2=2.0), 4),
         (lambda: GradientBoostingRegressor(n_estimators=12, random_state=0), 0),
         (lambda: RandomForestClassifier(n_estimators=12, random_state=0), 3),
+        (lambda: AdaBoostClassifier(8, vote="confidence", max_depth=3, random_state=0), 2),
+        (lambda: AdaBoostClassifier(8, vote="confidence", max_depth=3, random_state=0), 4),
         (lambda: SBPMTClassifier(n_estimators=3, random_state=0), 3),
         (lambda: SBPMTClassifier(n_estimators=2, link="logit", random_state=0), 2),
         (lambda: SBPMTClassifier(n_estimators=2, leaf_steps="gradient", random_state=0), 2),
