@@ -30,7 +30,7 @@ ENSEMBLES: dict[str, Any] = {
     "forest of 20, depth 3": RandomForestClassifier(20, max_depth=3, random_state=0),
     "forest of 50, depth 4": RandomForestClassifier(50, max_depth=4, random_state=0),
     "forest of 50, depth 6": RandomForestClassifier(50, max_depth=6, random_state=0),
-    "AdaBoost, 50 stumps": AdaBoostClassifier(50, vote="discrete", random_state=0),
+    "AdaBoost, 50 stumps": AdaBoostClassifier(n_estimators=50, random_state=0),
     "gradient boosting, 50 rounds of stumps": GradientBoostingClassifier(
         n_estimators=50, max_leaf_nodes=2, extra_trees=False, random_state=0
     ),

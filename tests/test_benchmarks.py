@@ -1,6 +1,7 @@
 """The list of the benchmarks is whole, on the page, too; what they share does what it says."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,8 @@ def test_all_benchmarks_are_run_by_name_and_on_the_page():
     assert sorted(NAMES) == FILES
     page = (BENCHMARKS / "README.md").read_text(encoding="utf-8").split("## How to read a figure")[0]
     assert sorted(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == FILES
+    for name in FILES:
+        import_module(f"benchmarks.bench_{name}")
 
 
 @pytest.mark.slow
