@@ -214,9 +214,9 @@ def explain(
 ) -> None:
     """Explain the prediction for one row by contributions of the columns.
 
-    With the first line of the table they add up to the probability of the class (forests, single trees, committees of
-    ensembles), to the score of the row (other classifiers), or to the predicted number (its logarithm after a fit
-    with a log link).
+    With the first line of the table they add up to the probability of the class (forests, subagged or single
+    trees, committees of ensembles), to the score of the row (other classifiers), or to the predicted number (its
+    logarithm after a fit with a log link).
 
     Example: committee explain model.safetensors new.csv --row 3 --picture row3.svg
     """

@@ -481,7 +481,7 @@ def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
 
 
 def check_draws(weights: NDArray[np.uint32] | None, of_tree: int, of_node: int) -> None:
-    """`of_tree` and `of_node` are the numbers of columns that a tree and a node draw; 0 without a draw."""
+    """Refuse weights of columns that are not drawn. A tree draws `of_tree`, a node `of_node`; 0: no draw."""
     if weights is not None and not of_node and of_tree in (0, len(weights)):
         raise ValueError(
             "feature_weights weigh draws of columns, but here every node has all columns; set max_features, or "

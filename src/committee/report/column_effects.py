@@ -122,7 +122,7 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class ColumnGrid:
-    """Values of a column; `rows` are the numbers of rows that have them."""
+    """Values of a column; `rows` has the index of one row with each."""
 
     column: str
     number: int

@@ -153,13 +153,13 @@ def _model_of(document: Document, tensors: Tensors) -> Any:
 
 @with_parameters
 class ConformalClassifier(StoredConformal, OffsetClassifier):
-    """Prediction sets around any classifier, which contain the true label of at least a share 1 - alpha of new rows.
+    """Prediction sets around any classifier, which contain the true label of about a share 1 - alpha of new rows.
 
     A label's score is its nonconformity with a row. The true labels of the rows of `fit` are scored by voters that have
     not seen the row, and a label is in a new row's set if more than a share `alpha` of these scores, the row itself
     counted, are at least as large. docs/conformal.md has what is proved.
 
-    `predict`, `predict_proba` and all else are those of the estimator.
+    `predict`, `predict_proba` and `contributions` are those of the estimator, other scores those of `committee_`.
 
     Attributes
     ----------
@@ -302,13 +302,13 @@ LEAST_UNIT_SHARE = 0.1  # share of the mean error that is added to expected erro
 
 @with_parameters
 class ConformalRegressor(StoredConformal, OffsetRegressor):
-    """Prediction intervals around any regressor, which contain the target of at least a share 1 - alpha of new rows.
+    """Prediction intervals around any regressor, which contain the target of about a share 1 - alpha of new rows.
 
     The errors of the rows of `fit` are those of voters that have not seen the row. An interval reaches as far from the
     prediction as the smallest error that a share 1 - alpha of the rows, the new one counted, do not exceed.
     docs/conformal.md has what is proved.
 
-    `predict` and all else are those of the estimator.
+    `predict` and `contributions` are those of the estimator.
 
     Attributes
     ----------
