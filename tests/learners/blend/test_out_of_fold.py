@@ -352,3 +352,16 @@ def test_refused(model, arguments, message):
     groups = {"groups": np.arange(len(y)) % 5} if "cv" in arguments else {}
     with pytest.raises(ValueError, match=message):
         clone(model).set_params(**arguments).fit(X, y, **groups)
+
+
+@pytest.mark.parametrize("seed", [2, 4, 5])
+def test_rows_of_few_cells_are_judged_together_and_no_better_than_their_majorities(seed):
+    rng = np.random.default_rng(seed)
+    cell = rng.choice(12, 600, p=rng.dirichlet(np.full(12, 0.5)))
+    y = rng.random(600) < rng.uniform(0.05, 0.95, 12)[cell]
+    X = np.stack([cell // 4, cell % 4], axis=1).astype(float)
+    model = CommitteeClassifier("fast", candidates=["sbpmt"], keep_oof=True, random_state=0).fit(X, y)
+    known = np.isfinite(model.oof_decision_function_[:, 0])  # but for single rows that no voter leaves out
+    majorities = sum(max(np.sum(y[known & (cell == c)]), np.sum(~y[known & (cell == c)])) for c in range(12))
+    assert known.mean() > 0.99
+    assert model.oof_score_ * known.sum() < majorities + 0.5

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length
 from committee.data.categories import MAX_SUBSET_CATEGORIES
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64, Index, Mask
-from committee.data.parallel import MemberExecutor, member_executor
+from committee.data.parallel import MemberExecutor, member_executor, n_threads
 from committee.data.rows import GivenRows, Rows, TargetRows, inner_weights, nonzero_sample_weights
 from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import HighCardinality
@@ -336,10 +336,14 @@ class FoldTrainer:
     def on_all(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
         model = self.model(candidate, settings, np.arange(len(self.rows)), self.rows.weights, number)
         committee = model.committee_
-        if isinstance(self.rows, TargetRows):
-            return TrainedFit(committee, model.oob_prediction_[:, None])
-        votes = model.oob_decision_function_ * committee.total_weight
-        return TrainedFit(committee, committee.link.evidence(votes, committee.total_weight))
+        of_numbers = isinstance(self.rows, TargetRows)
+        seen_by_none = model.oob_prediction_[:, None] if of_numbers else model.oob_decision_function_
+        # few voters leave out any one of many copies, and folds deal copies one by one too: their mean is that of all
+        known = np.flatnonzero(np.isfinite(seen_by_none).all(axis=1))
+        mean = predictions_of_all(self.rows, known, seen_by_none[known], n_threads(self.n_jobs))
+        if of_numbers:
+            return TrainedFit(committee, mean)
+        return TrainedFit(committee, committee.link.evidence(mean * committee.total_weight, committee.total_weight))
 
     def model(self, candidate: Candidate, settings: dict[str, Any], index: Index, weights: F64, number: int) -> Any:
         own: dict[str, Any] = {"random_state": self.seed + number, "n_jobs": self.n_jobs}
