@@ -85,7 +85,7 @@ def voter_losses(
     unseen = untouched = candidates = None
     if on == "oob":
         refuse_weighted_draws(_source_ensemble(ensemble))
-        unseen = out_of_bag_mask(ensemble, committee.n_voters, y, sample_weight)
+        unseen = out_of_bag_mask(ensemble, committee.n_voters, y, sample_weight, X)
         check_oob_votes(ensemble, committee, signed, unseen)
         check_reserve_loss(ensemble, X, y)
         untouched, candidates = undrawn_rows(ensemble, unseen), _n_candidates(ensemble)

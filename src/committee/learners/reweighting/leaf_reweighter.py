@@ -265,7 +265,7 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
             raise ValueError(f"n_samples={len(target)} usable rows; give at least two.")
 
     def _out_of_bag_mask(self, committee: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
-        return out_of_bag_mask(self.trained, committee.n_voters, target_vector(y), sample_weight)
+        return out_of_bag_mask(self.trained, committee.n_voters, target_vector(y), sample_weight, X)
 
     def _whole_vote(self, committee: Any, forest: Forest, rows: FitRows, parts: Sequence[Index]) -> WholeVote:
         y = np.asarray(rows.y, dtype=np.float64)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import column_or_1d
@@ -40,8 +41,12 @@ class NoUnseenRowsError(ValueError):
     """No training row is known to be new to a voter, but another fit of the same kind may have such rows."""
 
 
-def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Mask:
+def out_of_bag_mask(
+    ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None, X: Any = None
+) -> Mask:
     """Return for each training row and voter whether the voter was trained without the row, ``(n, T)``.
+
+    With `X`, rows of scikit-learn's bagged trees without stored votes are checked by the counts of their leaves.
 
     False for rows of weight 0. Raises a ValueError where draws are neither stored nor repeatable, a `NoUnseenRowsError`
     where a fit without groups, with a whole seed or on drawn rows would do.
@@ -57,7 +62,7 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
             "from. Use held-out rows instead, such as a reserve's, with on='validation', or leave out that column."
         )
     if isinstance(ensemble, TrainedEnsemble):
-        return _mask_of_kept_voters(ensemble, n_voters, y, sample_weight)
+        return _mask_of_kept_voters(ensemble, n_voters, y, sample_weight, X)
     if (n_groups := getattr(ensemble, "n_groups_", None)) is not None:
         raise NoUnseenRowsError(
             f"on='oob' has to draw the rows of the {type(ensemble).__name__} again, and it drew {n_groups} groups or "
@@ -74,6 +79,8 @@ def out_of_bag_mask(ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: A
         out = _subagging_mask(ensemble, n_voters, labels, counted, random)
     else:
         out = _stored_mask(ensemble, n_voters, len(labels)) & counted[:, None]
+        if X is not None and not any(hasattr(ensemble, f"oob_{name}_") for name in ("decision_function", "prediction")):
+            _check_leaf_counts(ensemble, X)
     if not out.any():
         raise NoUnseenRowsError(
             f"on='oob' needs rows that voters did not see, but every voter of the {type(ensemble).__name__} saw them "
@@ -108,7 +115,9 @@ def _positive_weight(labels: NDArray[Any], sample_weight: ArrayLike | None) -> M
     return np.ones(len(labels), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
 
 
-def _mask_of_kept_voters(model: TrainedEnsemble, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
+def _mask_of_kept_voters(
+    model: TrainedEnsemble, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None, X: Any
+) -> Mask:
     trained, kept = model.trained, np.asarray(getattr(model, "voters_", ()), dtype=np.intp)
     if (
         trained is getattr(model, "committee_", None)
@@ -120,7 +129,7 @@ def _mask_of_kept_voters(model: TrainedEnsemble, n_voters: int, y: ArrayLike, sa
             "kept its source ensemble. Give the ensemble that it was made from, or held-out rows."
         )
     kind = Committee if isinstance(model.committee_, Committee) else RegressionCommittee
-    return out_of_bag_mask(trained, kind.from_estimator(trained).n_voters, y, sample_weight)[:, kept]
+    return out_of_bag_mask(trained, kind.from_estimator(trained).n_voters, y, sample_weight, X)[:, kept]
 
 
 def _reserved_rows(blend: Blend, y: ArrayLike, sample_weight: ArrayLike | None) -> Mask:
@@ -160,6 +169,27 @@ def _stored_mask(ensemble: Any, n_voters: int, n: int) -> Mask:
     for t, drawn in enumerate(samples):
         out[drawn, t] = False
     return out
+
+
+def _check_leaf_counts(ensemble: Any, X: Any) -> None:
+    trees = ensemble.estimators_
+    if not all(hasattr(tree, "tree_") for tree in trees):
+        return
+    if hasattr(ensemble, "apply"):
+        leaves = ensemble.apply(X)
+    else:  # scikit-learn's bagging, whose trees see some columns without names
+        array = X if issparse(X) else np.asarray(X)
+        columns = ensemble.estimators_features_
+        leaves = np.column_stack([tree.apply(array[:, some]) for tree, some in zip(trees, columns, strict=True)])
+    for t, drawn in enumerate(ensemble.estimators_samples_):
+        tree = trees[t].tree_
+        counts = np.bincount(leaves[np.unique(drawn), t], minlength=tree.node_count)
+        if not np.array_equal(counts, np.where(tree.children_left < 0, tree.n_node_samples, 0)):
+            raise ValueError(
+                f"X and y are not the rows that the {type(ensemble).__name__} was trained on: those that its tree {t} "
+                "drew fill other leaves than in training. Give the training rows, in the same order; other rows can "
+                "only be held-out rows, with on='validation'."
+            )
 
 
 def _generator(ensemble: Any, labels: NDArray[Any], sample_weight: ArrayLike | None, counted: Mask) -> RandomState:
@@ -286,7 +316,7 @@ def checked_out_of_bag_mask(
 
     Votes are checked only without `sample_weight`. `signed` has the votes on the rows; `None` computes them.
     """
-    unseen = out_of_bag_mask(ensemble, committee.n_voters, y, sample_weight)
+    unseen = out_of_bag_mask(ensemble, committee.n_voters, y, sample_weight, X)
     check_reserve_loss(ensemble, X, y)
     if sample_weight is None and getattr(ensemble, "oob_decision_function_", None) is not None:
         check_oob_votes(ensemble, committee, signed or SignedVotes.of(committee, X, y), unseen)
