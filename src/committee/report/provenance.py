@@ -9,11 +9,9 @@ from committee.data.matrices import SparseMatrix, is_out_of_core
 from committee.data.parallel import n_threads
 from committee.data.text import pluralize
 from committee.files.documents import Estimate, Provenance
+from committee.learners.trained_ensembles.out_of_bag import BY_CHANCE, suspicious_accuracy
 from committee.report.evaluation import Evaluation
 from committee.report.figures import Measured
-
-BY_CHANCE = 1e-4
-"""p-value below which training rows, or correct predictions, are too many to be explained by chance."""
 
 OFTEN = 0.01
 """Least share of repeated training rows that messages mention."""
@@ -75,7 +73,7 @@ def known_rows(model: Any, X: Any) -> RowOverlap | None:
 
 def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation) -> str | None:
     if known is None:
-        return _suspicious_accuracy(model, found)
+        return suspicious_accuracy(model, found["accuracy"], found.n_rows) if hasattr(model, "classes_") else None
     learned = learned_from(model, known)
     return learned and f"{learned}; on new rows the figures are worse"
 
@@ -98,21 +96,6 @@ def learned_from(model: Any, known: RowOverlap | None) -> str | None:
         which = f"about {known.share:.1%} of these rows{by_sample}"
     chance = f" (by chance about {repeated:.1%})" if repeated >= OFTEN else ""
     return f"the model was trained on {which}, or on equal ones{chance}"
-
-
-def _suspicious_accuracy(model: Any, found: Evaluation) -> str | None:
-    from scipy.stats import binomtest
-
-    before = getattr(model, "oof_score_", getattr(model, "oob_score_", float("nan")))
-    if not hasattr(model, "classes_") or not 0.0 <= before <= 1.0:
-        return None
-    right = round(found["accuracy"] * found.n_rows)
-    if binomtest(right, found.n_rows, before, alternative="greater").pvalue > BY_CHANCE:
-        return None
-    return (
-        f"on rows not seen in training the accuracy was {before:.4f}; {found['accuracy']:.4f} is higher than chance"
-        " allows, and misleading if the model was trained on these rows"
-    )
 
 
 def training_terms(model: Any) -> list[tuple[str, str]]:

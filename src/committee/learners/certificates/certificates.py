@@ -17,7 +17,7 @@ from committee.bounds.pac_bayes import binomial, first_order, partition, tandem
 from committee.bounds.result import Bound, check_delta
 from committee.bounds.voter_losses import ROUNDING, VoterLosses
 from committee.data.number_types import F64
-from committee.data.text import pluralize
+from committee.data.text import pluralize, warn_user
 from committee.learners.bagging.random_forest import RandomForestClassifier
 from committee.learners.base.predictors import BaseClassifier
 from committee.learners.blend.committees import CommitteeClassifier
@@ -27,6 +27,7 @@ from committee.learners.trained_ensembles.out_of_bag import (
     check_reserve_loss,
     out_of_bag_mask,
     refuse_weighted_draws,
+    suspicious_accuracy,
     undrawn_rows,
 )
 from committee.learners.trained_ensembles.trained_ensemble import TrainedEnsembleClassifier
@@ -98,6 +99,8 @@ def voter_losses(
         wrong = (S @ weights).min(axis=1) <= ROUNDING  # not ahead of every other class
     elif on == "validation" or untouched is not None:
         wrong = committee.predict(named, n_threads=n_threads) != np.asarray(y)
+        if on == "validation" and (doubt := suspicious_accuracy(ensemble, 1.0 - float(wrong.mean()), len(wrong))):
+            warn_user(f"{doubt}: bounds hold for rows that are new to the model. Give such rows, or on='oob'.")
     negative = weights < 0.0
     if negative.any():
         S = S * np.where(negative, -1, 1).astype(S.dtype)
@@ -357,16 +360,18 @@ def certify(
         Any that `Committee.from_estimator` takes. It is not changed.
     X : table or array-like (n, p)
         ``on="validation"``: held-out rows. ``on="oob"``: all training rows, in their order.
-        **Training rows as held-out rows give meaningless bounds**, and cannot be recognised here.
+        **Training rows as held-out rows give meaningless bounds**, and are not always recognised.
     y : array-like (n,)
         Labels.
     delta : float, default=0.05
         Probability with which the headline may fail; and, separately, any bound of the table.
     on : {"validation", "oob"}, default="validation"
-        "oob": each voter, and each pair of voters, is evaluated on its out-of-bag rows. For `RandomForestClassifier`
-        and `SubaggingClassifier` (with ``oob_score=True`` and an int or None as ``random_state``), `SBPMTClassifier`,
-        scikit-learn's forests and bagging. Rows that no voter was trained on, such as the `reserve` of a
-        `RandomForestClassifier` or a `CommitteeClassifier`, evaluate the whole vote too.
+        "validation": rows that are new to the ensemble. A warning says if its accuracy on them is higher than
+        ``oof_score_`` or ``oob_score_`` allows by chance. "oob": each voter, and each pair of voters, is evaluated on
+        its out-of-bag rows. For `RandomForestClassifier` and `SubaggingClassifier` (with ``oob_score=True`` and an int
+        or None as ``random_state``), `SBPMTClassifier`, scikit-learn's forests and bagging. Rows that no voter was
+        trained on, such as the `reserve` of a `RandomForestClassifier` or a `CommitteeClassifier`, evaluate the whole
+        vote too.
     X_test, y_test : table or array-like and array-like, default=None
         Rows for the test error.
     bounds : tuple of str, default=None

@@ -31,6 +31,9 @@ from committee.voters.forest import Forest
 OOB_TOLERANCE = 1e-6
 """Largest difference between an out-of-bag prediction and the stored one that counts as rounding."""
 
+BY_CHANCE = 1e-4
+"""p-value below which training rows, or correct predictions, are too many to be explained by chance."""
+
 OTHER_ROWS = (
     "X and y are not the rows that the {} was trained on: other rows were left out. Give the training rows, in the "
     "same order, with their weights."
@@ -299,6 +302,21 @@ def refuse_weighted_draws(ensemble: Any) -> None:
             f"{type(ensemble).__name__} drew rows of greater weight more often (sample_weight or class_weight), so "
             "that those out of bag are not like new rows; use held-out rows instead, or train it without weights."
         )
+
+
+def suspicious_accuracy(model: Any, accuracy: float, n_rows: int) -> str | None:
+    """Return what is suspicious about the accuracy on rows, beside that out of bag or out of fold; None if nothing."""
+    from scipy.stats import binomtest
+
+    before = getattr(model, "oof_score_", getattr(model, "oob_score_", float("nan")))
+    if callable(getattr(model, "oob_score", None)) or not 0.0 <= before <= 1.0:
+        return None
+    if binomtest(round(accuracy * n_rows), n_rows, before, alternative="greater").pvalue > BY_CHANCE:
+        return None
+    return (
+        f"on rows not seen in training the accuracy was {before:.4f}; {accuracy:.4f} is higher than chance allows, and "
+        "misleading if the model was trained on these rows"
+    )
 
 
 # --- checks against stored out-of-bag predictions --------------------------------------------------------------------
