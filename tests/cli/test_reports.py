@@ -224,6 +224,7 @@ def test_figures_add_up_and_are_the_contributions(iris_models):
     assert_allclose(inner, expected[:-1][order][: len(inner)], atol=0.0001)
     assert found["(probability)"] == pytest.approx(model.predict_proba(X[101:102])[0, 1], abs=0.0001)
     assert "row 101 of" in out and "predicted c" in out and "The probability for b is" in out
+    assert f"With no column known it is {found['(baseline)']:.4f}, the baseline." in out
     of_one = succeed("explain", iris_models / "two.st", iris_models / "new.csv", "--class", "True").stdout
     expected = load(iris_models / "two.st").predict_proba(X[:1])[0, 1]
     assert adds(of_one)["(probability)"] == pytest.approx(expected, abs=0.0001)

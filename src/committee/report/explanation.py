@@ -231,9 +231,10 @@ def _of_quantile(estimator: Any, one: Any, label: Any, predicted: F64) -> tuple[
 def row_sentences(found: RowExplanation) -> list[str]:
     start, end = _fixed(found, float(found.contributions[-1]), float(found.contributions.sum()))
     what, _, meaning = found.subject.partition(": ")
-    # the probability at the mean score is not the mean of the probabilities, which would be the share of the class
-    known = f"The {'prediction for the mean score' if found.total == 'probability' else 'mean'} of the training rows"
-    sentences = [f"The {what} is {end}{f' ({meaning})' if meaning else ''}. {known} is {start}."]
+    from_start = f"The mean of the training rows is {start}."
+    if found.total == "probability":
+        from_start = f"With no column known it is {start}, the baseline."
+    sentences = [f"The {what} is {end}{f' ({meaning})' if meaning else ''}. {from_start}"]
     shown, _ = found.largest(len(found.labels))
     for words, sign in (("Raised", 1.0), ("Lowered", -1.0)):
         named = [f"{label} ({share:+.3g})" for label, share in shown if share * sign > 0.0][:MOST_NAMED]
