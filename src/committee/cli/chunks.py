@@ -337,7 +337,7 @@ def model_chunks(
     marks: dict[str, Counter[str]],
     numbers: Sequence[str],
 ) -> Pieces:
-    """Select the feature columns of a model, `answers` and `numbers`, or all columns if the model has no names."""
+    """Select and convert features of a model, `answers` and `numbers`; without names all columns stay as they are."""
     columns = LearnedColumns.of_model(learner)
     names = columns.names
     if names is None:
@@ -379,7 +379,10 @@ def read_all_chunks(
     target_of: Callable[[list[str]], str],
     further: Mapping[str, str | None],
 ) -> tuple[pl.DataFrame, str]:
-    """`target_of` selects the target from the names of all columns. `further` are columns of numbers by option."""
+    """Return the rows of all files and the target, which `target_of` selects from the names of all columns.
+
+    `further` are columns of numbers by option.
+    """
     import polars as pl
 
     columns = LearnedColumns.of_model(learner)

@@ -40,7 +40,7 @@ _MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"\x1f\x8b": ".csv.gz", b"
 
 @contextmanager
 def standard_input_as_file(data: Sequence[Path]) -> Iterator[list[Path]]:
-    """Tables are read more than once, which standard input cannot be."""
+    """Yield `data` with ``-`` replaced by a file: tables are read more than once."""
     if STANDARD not in data:
         yield list(data)
         return

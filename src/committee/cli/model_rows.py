@@ -41,7 +41,7 @@ def read_for_model(
     answers: Sequence[str] = (),
     rows_needed: bool = True,
 ) -> pl.DataFrame:
-    """Columns `ids` are unchanged, columns `answers` become numbers."""
+    """Read a table by the formats of a model; `ids`, unless features, stay as they are, `answers` become numbers."""
     from committee.cli.training_table import PrintingReader
 
     check_not_dropped(learner, table.dropped)
@@ -136,7 +136,7 @@ def read_labelled_rows(
     exposure: str | None = None,
     weight: str | None = None,
 ) -> LabelledRows:
-    """`target` is by default that of the model's training, or else the only column that the model does not use."""
+    """Read features and target, by default that of the training, else the only column that the model does not use."""
     used = set(LearnedColumns.of_model(learner).used)
     if target in used:
         raise ValueError(f"target {target!r} is a column that the model uses; name the column that it predicts")

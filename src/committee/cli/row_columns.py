@@ -74,13 +74,13 @@ class RowColumns:
         return () if self.weight is None else (self.weight,)
 
     def named_options(self, error: str) -> str:
-        """Replace the parameters `keep` and `numeric` in a message by the option that the column was given by."""
+        """Replace the parameters `keep` and `numeric` in a message by the option that gave the column."""
         for option, name in self.named.items():
             error = re.sub(rf"^(--)?(keep|numeric) names {re.escape(repr(name))}", f"{option} names {name!r}", error)
         return error
 
     def to_read(self, table: TrainingOptions) -> TrainingOptions:
-        """Return the options by which files are read: the times are read even if the model does not learn from them."""
+        """Return the options by which files are read: times are not dropped, though models may not learn from them."""
         return table if self.time is None else replace(table, drop=[n for n in table.dropped if n != self.time])
 
     def check(self, target: str | None, dropped: tuple[str, ...] = ()) -> None:
@@ -114,7 +114,7 @@ class RowValues:
 def take_row_columns(
     frame: pl.DataFrame, columns: RowColumns, dropped: tuple[str, ...] = ()
 ) -> tuple[pl.DataFrame, RowValues]:
-    """Times stay in the table unless `dropped` names them."""
+    """Take groups, times and weights out of a table; times also stay in it unless `dropped` names them."""
     for option, name in columns.named.items():
         if name not in frame.columns:
             raise ValueError(f"{option} {name!r} is not a column; {suggest_names(name, frame.columns)}")
@@ -162,7 +162,7 @@ def fits_offsets(learner: Any) -> bool:
 
 
 def rates_of(learner: Any, y: NDArray[Any], exposure: F64, weights: F64 | None) -> tuple[F64, F64]:
-    """Return numbers per unit of exposure and their row weights, for learners without offsets.
+    """Return numbers per unit of exposure and row weights exposure^(2 - p), for learners without offsets.
 
     With a log link and the variance power p (Poisson 1, gamma 2) the fit equals that with the logarithm of the exposure
     as offset. Other losses have p = 1, as variances of counts and amounts grow with the exposure.

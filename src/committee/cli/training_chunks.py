@@ -1,4 +1,4 @@
-"""Tables in chunks that models learn from: the target, numbers of rows, and the columns."""
+"""Tables in chunks that models learn from: the target, exposures, weights, and the columns."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 class TrainingTable:
     """Features `X` (a frame, or chunks) and target `y` (n,), with metadata for the model.
 
-    `rows` is a frame of all rows, or of the first ones of a table in chunks. `files` are the states of files in chunks
-    before the target was read. `marks` counts the marks for missing cells in chunks. `blanks` has a cell with blanks
-    around it for each column of chunks with such cells, but none in `rows`.
+    `rows` is a frame of all rows, or of the first ones of a table in chunks. Of chunks alone, `files` are the states of
+    the files before the target was read, `marks` counts marks for missing cells by column, and `blanks` has by column a
+    cell with blanks around it, if `rows` has none.
     """
 
     X: Any
@@ -100,7 +100,7 @@ def whole_table(
     free_text: bool = False,
     columns: RowColumns = NO_COLUMNS,
 ) -> TrainingTable:
-    """With `numbers` the target holds numbers; with `free_text` the model takes columns of sentences."""
+    """Read one file; with `numbers` its target holds numbers, with `free_text` the model takes columns of sentences."""
     check_exposure_column(exposure, target, columns.named)
     numeric = [*([target] if numbers else []), *([] if exposure is None else [exposure]), *columns.numeric]
     reader = PrintingReader(

@@ -1,4 +1,4 @@
-"""Bins of cells, by which trees are grown, and digests of rows, by which rows are recognised."""
+"""Bins of cells, to grow trees, and digests of rows, to recognise rows."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def row_digests(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
 
 
 def digests_of_kinds(X: Matrix | OutOfCoreMatrix, categorical: Mask | None, n_threads: int) -> tuple[U64, U64 | None]:
-    """Return digests of rows by the numeric columns, and by all columns, None if there are no others."""
+    """Return digests of rows ``(n,)`` by the numeric columns, and by all columns (None if all are numeric)."""
     if isinstance(X, SparseMatrix):
         return row_digests(X, n_threads), None
     found = X.digests_of_kinds(n_threads) if isinstance(X, OutOfCoreMatrix) else _dense(X, categorical, n_threads)
@@ -154,9 +154,9 @@ def cell_sums(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
 
 
 def unordered_digests(X: Matrix | OutOfCoreMatrix, n_threads: int, classes: NDArray[np.uint16] | None = None) -> U64:
-    """Return digests of rows that do not depend on the order of the columns.
+    """Return digests of rows ``(n,)`` that do not depend on the order of the columns.
 
-    Sums of cells alone would tell rows of zeros and ones apart only by the number of ones.
+    Each cell is mixed with a digest of its column, into which the rows' `classes` enter.
     """
     sums = cell_sums(X, n_threads)
     if classes is not None:

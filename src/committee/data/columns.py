@@ -336,7 +336,7 @@ def open_frame(X: Any) -> nw.DataFrame[Any]:
 
 
 def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:
-    """Take the columns that arguments name, such as ``sample_weight="w"``, out of a frame."""
+    """Return `X` without the columns that `vectors` name (``sample_weight="w"``), and all vectors, these as columns."""
     names = {key: name for key, name in vectors.items() if isinstance(name, str)}
     if not names or is_out_of_core(X):
         return X, *vectors.values()

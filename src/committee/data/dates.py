@@ -142,7 +142,7 @@ def infer_time_format(column: pl.Series, order: str | None = None) -> tuple[str 
 
 
 def mixed_order_cells(present: pl.Series) -> tuple[str, str] | None:
-    """Return a day-first and a month-first cell if all cells are dates of one of the two orders, else None."""
+    """Return a cell that is only day-first and one only month-first, if each cell is of one of the orders."""
     for form in TIME_FORMATS:
         other = swap_day_month(form) if day_month_order(form) == "day-first" else None
         if other is None or (
@@ -255,7 +255,7 @@ def read_seconds(series: nw.Series[Any]) -> Seconds | None:
 
 
 def read_object_seconds(cells: pd.Series[Any], kind: str) -> Seconds | None:
-    """`kind` is that of pandas' ``infer_dtype``."""
+    """Return dates, times or durations of `kind`, as pandas' ``infer_dtype`` names it, as seconds, else None."""
     import pandas as pd
 
     present = cells.dropna()

@@ -56,8 +56,8 @@ _MOST_SECONDS = 1e14  # about 3 million years, within what NumPy's days and mont
 
 
 def date_part(seconds: F64, part: DatePart) -> F64:
-    """Months are counted from 1 with the elapsed share of the month (1.5 is mid-January), weekdays from Monday (1) to
-    Sunday (7), hours from 0 with minutes and seconds as fractions.
+    """Return a part of dates: months from 1 with the elapsed share of the month (1.5 is mid-January), weekdays from
+    Monday (1) to Sunday (7), hours from 0 with minutes and seconds as fractions.
     """
     known = np.abs(seconds) <= _MOST_SECONDS  # False for NaN
     moments = np.where(known, seconds, 0.0)
@@ -84,7 +84,7 @@ def part_text(value: float, part: str) -> str | None:
 
 
 def varying_parts(seconds: F64) -> tuple[DatePart, ...]:
-    """Dates with the same day of the month, such as those of monthly figures, have no weekdays."""
+    """Return the parts that vary, without weekdays if all dates have the same day of the month (monthly figures)."""
     dates = seconds[~np.isnan(seconds)]
     varying = [part for part in PERIODS if len(np.unique(date_part(dates, part))) > 1]
     months = np.floor(dates / SECONDS_PER_DAY).astype(np.int64).astype("M8[D]")
@@ -179,7 +179,7 @@ class DateEncoder(ColumnEncoder):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the numbers ``(n, q)`` named by `get_feature_names_out`, of the columns of `fit` (else ValueError)."""
+        """Return the numbers ``(n, q)`` named by `get_feature_names_out`; raise for other columns than in `fit`."""
         check_is_fitted(self)
         cells = self._cells(X, reset=False)
         columns = []
@@ -276,7 +276,7 @@ class TextTerms:
         return [encoder.transform(texts) for encoder in self._encoders]
 
     def resemblance(self, texts: Iterable[str]) -> float:
-        """Return the median over different texts of the cosine with the most similar other one, within [0, 1]."""
+        """Return the median of the cosines of up to 1,000 distinct texts with the most similar other, within [0, 1]."""
         distinct = sorted(set(texts))
         counts = self._counts(distinct[:: -(-len(distinct) // COMPARED_TEXTS) or 1])
         cosines = np.mean([(each @ each.T).toarray() for each in counts], axis=0)
@@ -426,7 +426,7 @@ class TextEncoder(ColumnEncoder):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the numbers ``(n, q)`` named by `get_feature_names_out`, of the columns of `fit` (else ValueError)."""
+        """Return the numbers ``(n, q)`` named by `get_feature_names_out`; raise for other columns than in `fit`."""
         check_is_fitted(self)
         columns = [column_texts(column) for column in self._columns(X, reset=False)]
         parts = [terms.matrix(texts) for terms, texts in zip(self.terms_, columns, strict=True) if terms is not None]

@@ -1,4 +1,4 @@
-"""Schema of tables whose dates and texts become several columns of the matrix, and identifiers none."""
+"""Schema of tables whose dates and texts become several matrix columns, and identifiers none."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ _KINDS: dict[str, type[DateColumns] | type[TextColumns]] = {"dates": DateColumns
 
 @dataclass(frozen=True)
 class DerivedTable(TableSchema):
-    """Schema whose matrix may lack columns of the table, and may have further ones computed from those of the table.
+    """Schema whose matrix may lack columns of the table, and may have further ones, computed from these.
 
     Names, categories and formats are those of the matrix: the columns of the table without `left_out`, and then the
     derived ones. `given` is the schema of the table itself.
@@ -118,7 +118,7 @@ class DerivedTable(TableSchema):
     given: TableSchema = field(kw_only=True)
     derived: tuple[Derived, ...] = field(kw_only=True)
     left_out: tuple[int, ...] = field(default=(), kw_only=True)
-    """Numbers of the table's columns that identify the rows, ascending."""
+    """Indices of the table's columns that identify the rows, ascending."""
 
     @classmethod
     def of(cls, given: TableSchema, derived: Sequence[Derived], left_out: Sequence[int] = ()) -> Self:
@@ -215,7 +215,7 @@ def learn_table(
     weights: F64 | None = None,
     keep: bool | Sequence[str] = True,
 ) -> TableSchema:
-    """Learn the schema of a training table, with derived columns, and without columns that identify the rows."""
+    """Learn the schema of a training table with derived columns; identifiers of rows may be left out unless `keep`."""
     given = TableSchema.learn(X, categorical_features)
     if not is_frame(X) or (derived is None and keep is True):
         return given
@@ -252,7 +252,7 @@ def learn_table(
 
 
 def identifier_reason(column: Column, weights: F64) -> str | None:
-    """Weights with a mean above 1 count repeated rows, in which no value is unique."""
+    """Return why a column identifies the rows, else None; also None if weights of mean above 1 count repeated rows."""
     rows = nonzero_weights(weights)
     n = float(weights[rows].sum())
     if column.declared or n > (1.0 + 1e-6) * np.count_nonzero(rows):

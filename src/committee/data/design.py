@@ -28,8 +28,8 @@ _CELLS = 2**15  # cells of a design matrix that are computed at a time, within a
 class Design:
     """Columns of a linear model, made from those of the encoded matrix.
 
-    A numeric column stays. A column of two categories gives one indicator column (of the second), one of any other
-    number k of categories k of them, all 0 if missing. An indicator of missing values follows if training had any.
+    A numeric column stays. A column of two categories gives one indicator column (of the second), a column of k other
+    than 2 gives k, all 0 if missing. An indicator of missing values follows if training had any.
     """
 
     source: NDArray[np.int32]  # (q,): column of the encoded matrix that each design column is made from

@@ -32,7 +32,7 @@ class MissingExtraError(ImportError): ...
 
 
 def require_package(package: str, what: str, instead: str = "") -> None:
-    """In the error, `what` is the feature that needs the package, and `instead` a hint how to do without."""
+    """Raise if a package that `what` needs is not installed; `instead` is a hint how to do without."""
     if find_spec(package) is None:
         raise MissingExtraError(
             f'{what} needs {package}, which is not installed: pip install "committee[{EXTRAS[package]}]", or'

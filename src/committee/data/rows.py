@@ -203,7 +203,7 @@ class TargetRows(WeightedRows):
 
 
 def rounded_scale(square: float) -> float:
-    """Return a scale from its square, rounded because the square varies slightly with the order of the rows."""
+    """Return a scale from its square, rounded: the square varies slightly with the order of the rows."""
     return float(2.0 ** (np.round(8.0 * np.log2(square)) / 16.0)) if square > 0.0 else 1.0
 
 
@@ -219,8 +219,7 @@ def nonzero_sample_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[n
 class InnerWeights(NDArray[np.float64]):
     """Weights for a fit inside another fit, such as on a fold, which are used as they are.
 
-    The outer fit has decided whether its weights count rows. Those of a part of the rows may have another mean, or be
-    whole by chance.
+    The outer fit has decided whether weights count rows; those of a fold may have another mean, or be whole by chance.
     """
 
 
@@ -240,7 +239,7 @@ def row_weights(
 
 
 def weighted_by_class(weights: F64, factors: F64) -> F64:
-    """Multiply checked weights by class factors, which change ratios alone, not the number of counted rows."""
+    """Multiply checked weights by the rows' class factors, which change only ratios, not the number of counted rows."""
     with np.errstate(under="ignore"):
         product = np.asarray(weights * _moderate(factors))
     return scaled_weights(product, fsum(weights.tolist()) if counts_rows(weights) else None)

@@ -164,7 +164,7 @@ class TableSchema:
         return self.forms if self.typed else {}
 
     def with_forms(self, forms: Mapping[str, str], missing: Sequence[str] | None = None) -> TableSchema:
-        """Return the schema with the formats of columns by name, and with marks for missing cells unless these stay."""
+        """Return the schema with `forms`, formats by column name, and marks for missing cells (None: unchanged)."""
         written = tuple(forms.get(self.column(j)) for j in range(self.n_features))
         typed = self.typed and written == self.written
         marks = self.missing if missing is None else tuple(missing)
@@ -183,7 +183,7 @@ class TableSchema:
         return outer.of_matrix(replace(self, categories=categories, **kept))
 
     def of_matrix(self, schema: TableSchema) -> TableSchema:
-        """Return another schema of this schema's matrix as a schema of its tables, with the same derived columns."""
+        """Return `schema`, which is of this schema's matrix, as one of its tables, with the same derived columns."""
         return schema
 
     @property
@@ -197,7 +197,7 @@ class TableSchema:
         return 0
 
     def matrix_columns(self, j: int) -> list[int]:
-        """Return the matrix columns made from table column ``j`` whose effects are explained separately."""
+        """Return indices of the matrix columns made from table column ``j`` whose effects are explained separately."""
         return [j]
 
     def by_source(self, shares: F64, axis: int = 0) -> F64:
@@ -238,7 +238,7 @@ class TableSchema:
         return f"{number:.{digits}g}" if form is None else format_seconds(number, form)
 
     def mismatched_splits(self, feature: NDArray[np.integer], n_words: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Return which splits no table of this schema can have grown, by feature and words of category bits."""
+        """Return a mask of splits whose number of words of category bits (0: numeric) does not fit column `feature`."""
         most = -(-self.n_categories.astype(np.int64) // 32)
         bad: NDArray[np.bool_] = ((n_words > 0) != self.categorical[feature]) | (n_words > most[feature])
         return bad

@@ -1,4 +1,4 @@
-"""Target statistics: the categories of high-cardinality columns become numbers, learned by cross-fitting."""
+"""Target statistics: numbers for categories of high-cardinality columns, learned by cross-fitting."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Cells:
         return np.bincount(self.of_row, of_rows, minlength=len(self.level)).astype(np.float64, copy=False)
 
     def other_folds(self, sums: F64) -> F64:
-        """Sum over the category of each cell in the other folds, from sums of cells ``(C,)`` or ``(C, K)``."""
+        """Sums of each cell's category over the other folds, from sums of cells, ``(C,)`` or ``(C, K)``."""
         columns = np.atleast_2d(sums.T)
         of_level = np.stack([np.bincount(self.level, column) for column in columns], axis=-1)
         return of_level.reshape(-1, *sums.shape[1:])[self.level] - sums
@@ -165,7 +165,7 @@ class Cells:
 def target_statistics(
     levels: HighCardinality, target: ClassTarget | NumberTarget | SeveralTargets, weights: F64
 ) -> tuple[F64, dict[int, CategoryValues]]:
-    """Return the numbers of the training rows ``(n, m)``, and the number of each category by column."""
+    """Return the cross-fitted numbers of training rows ``(n, m)``, and numbers of the categories by column."""
     numbers = np.full(levels.codes.shape, np.nan)
     found = {}
     row = levels.n_rows / float(weights.sum())

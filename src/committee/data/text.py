@@ -51,7 +51,7 @@ def quoted(values: Iterable[object], limit: int = 20) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """JSON can spell half a surrogate pair, UTF-8 cannot."""
+    """Return whether UTF-8 can encode a text: JSON can spell half a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -124,7 +124,7 @@ _OWN = ("committee", "sklearn", "contextlib", "joblib")  # packages whose frames
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the innermost frame outside the library and the packages through which it is called."""
+    """Warn at the innermost frame outside the library and the packages that call it."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OWN:
         level, frame = level + 1, frame.f_back
@@ -133,7 +133,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 @contextmanager
 def reworded_errors(words: Callable[[str], str]) -> Iterator[None]:
-    """Raise a ValueError again if `words` changes its message."""
+    """Reword the message of a ValueError by `words`."""
     try:
         yield
     except ValueError as error:
@@ -146,7 +146,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class NamedCalls:
-    """Base of public classes, whose errors of wrong arguments name the class of the object, and none of its bases."""
+    """Base of public classes: errors of wrong arguments name the class of the object, not a base."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

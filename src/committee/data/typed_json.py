@@ -20,7 +20,7 @@ _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def encode(value: object, name: str) -> Any:
-    """None, bool, int, str and finite floats stand for themselves, the rest is ``{"<type>": ...}``.
+    """Return a value as JSON: None, bool, int, str and finite floats as they are, the rest as ``{"<type>": ...}``.
 
     A random generator becomes None: its state is no setting, and predictions do not depend on it.
     """

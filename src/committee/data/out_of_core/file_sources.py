@@ -304,7 +304,7 @@ class TextFiles:
 
     @cached_property
     def lines(self) -> tuple[tuple[int, Sequence[int]], ...]:
-        """Per file the number of rows, blank lines included, and which are blank lines; none in a single column."""
+        """Per file the number of rows, blank lines included, and the indices of blank lines (single column: none)."""
         return tuple(_lines_of(path, self.form) for path in self.files)
 
     @property
@@ -332,7 +332,7 @@ class TextFiles:
 
 
 def _by_classes(text: str) -> str:
-    """Replace options of the command line in a message, which `scan` does not have, by classes that help."""
+    """Replace options of the command line in a message by parameters of `TableReader`: `scan` has none of them."""
 
     def parameter(found: re.Match[str]) -> str:
         name = _PARAMETERS.get(found[1], found[1])

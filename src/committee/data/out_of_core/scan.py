@@ -1,4 +1,4 @@
-"""Tables that need not fit in memory: `scan`, the pieces that it reads, and samples of their rows."""
+"""Tables that need not fit in memory: `scan`, its pieces, and samples of their rows."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Pieces(OutOfCoreTable):
         return replace(self, without=names)
 
     def for_model(self, names: Sequence[str] | None, without: tuple[str, ...]) -> Pieces:
-        """Return pieces with the columns of a model, unless the user has chosen some or the source has no names."""
+        """Return pieces with `without` as targets, and `names` as features unless columns are chosen or lack names."""
         if names is None or self.columns is not None or self.source.names is None:
             return self.with_targets(without)
         return replace(self, columns=tuple(names), without=without)
@@ -287,7 +287,7 @@ SEED = 0
 
 
 def draw_stratified_rows(y: NDArray[Any], n: int) -> NDArray[np.int64]:
-    """Draw n rows stratified by class, at least one of each, ascending."""
+    """Draw the indices of n rows, ascending, stratified by class, at least one of each."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if n >= len(y):
         return np.arange(len(y))

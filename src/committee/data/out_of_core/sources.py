@@ -101,7 +101,7 @@ class TableSource(Protocol):
         """Column names, None if they are unknown before rows are read."""
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
-        """Read the pieces; `columns` alone if the source has names."""
+        """Read the pieces with `columns` alone; None, or a source without names: all."""
 
 
 def default_chunk_rows(n_columns: int) -> int:
@@ -132,7 +132,7 @@ def row_range(first: int, last: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class IterableSource:
-    """An object that yields X, (X, y) or (X, y, weight) at each iteration."""
+    """Object whose every iteration yields the same pieces X, (X, y) or (X, y, weight)."""
 
     iterable: Iterable[Any]
 

@@ -220,7 +220,8 @@ class RowSample:
 class TableSummary:
     """Schema, distinct values and row sample of a table, which its encoding needs.
 
-    Pieces are added in any order with the numbers of their first rows, and summaries of different rows can be merged.
+    Pieces are added in any order, each with the index of its first row among rows with weight. Summaries of different
+    rows can be merged.
     """
 
     categorical_features: CategoricalFeatures = "from_dtype"
@@ -296,7 +297,7 @@ class TableSummary:
         return self.sample.rows
 
     def edges(self, max_bins: int, weights: F64 | None, n_threads: int = 1) -> tuple[F64, NDArray[np.int64]]:
-        """`weights` are those of the `sampled_rows`."""
+        """Return the bin edges of all columns, and their offsets ``(p + 1,)``; `weights` are of the `sampled_rows`."""
         assert self.sample is not None and max_bins <= self.max_bins
         cells = self.sample.cells
         n_categories = self.schema.n_categories

@@ -86,7 +86,7 @@ def scan_training_pieces(
     categorical_features: CategoricalFeatures = "from_dtype",
     max_bins: int = 255,
 ) -> TrainingPieces:
-    """`y` and `sample_weight` are columns, arrays, or None for those of the pieces."""
+    """Make the first pass. `y` and `sample_weight` are column names, arrays, or None for those of the pieces."""
     found = TargetCollector(y, sample_weight)
     pieces = pieces.with_targets(found.named)
     summary, example, files = TableSummary(categorical_features, max_bins), None, pieces.files
@@ -211,7 +211,7 @@ def _kind(values: Labels) -> str:
 
 @dataclass(eq=False)
 class Storage:
-    """Allocates arrays as long as the table, in memory or in files of the scratch folder of a fit."""
+    """Allocator of arrays as long as the table, in memory or in files of the scratch folder of a fit."""
 
     memory_limit: float | None  # most bytes of bin numbers in memory
     folder: Callable[[], Path]  # creates the scratch folder
@@ -316,7 +316,7 @@ class OutOfCoreMatrix:
         return np.asarray, (self.dense,)
 
     def blocks(self, n_threads: int = 1) -> Iterator[tuple[int, F64]]:
-        """Yield the rows of each piece with the number of the first; raise if they are not those of the first pass."""
+        """Yield the rows of each piece after the index of the first; raise if they are not those of the first pass."""
         training, sampled = self.training, _SampledCells(self.training)
         training.files.check_unchanged()
         table = self.table
@@ -341,7 +341,7 @@ class OutOfCoreMatrix:
 
     @property
     def sampled_cells(self) -> dict[str, NDArray[Any]]:
-        """Sampled cells in memory, which identify the table in a checkpoint."""
+        """Indices and cells of the sampled rows, which identify the table in a checkpoint."""
         sample = self.training.summary.sample
         assert sample is not None
         return {"sampled rows": sample.rows, "sampled cells": sample.cells}

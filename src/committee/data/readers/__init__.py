@@ -1,1 +1,1 @@
-"""Files as tables: what kind a file is, how its text is written, and which of its columns can be learned from."""
+"""Files as tables: their kinds, the formats of their text, and the columns to learn from."""

@@ -1,4 +1,4 @@
-"""Columns of text that are numbers or dates: their formats found, noted and converted, or refused in frames."""
+"""Columns of text that are numbers or dates: formats, notes on them, conversion, and refusal in frames."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def convert_columns(
     dates: str | None = None,
     marks: dict[str, Counter[str]] | None = None,
 ) -> pl.DataFrame:
-    """`dates` replaces the order of day and month of the formats; `marks` collects common marks for missing values."""
+    """Convert columns by `forms`; `dates` replaces their order of day and month, `marks` counts marks for missing."""
     changed = []
     for name, form in forms.items():
         if name not in frame.columns:
@@ -298,7 +298,7 @@ def numbers_or_dates(texts: Sequence[str]) -> Literal["numbers", "dates or times
 def check_text_categories(categories: Mapping[str, Sequence[Category]], *, pieces: bool = False) -> None:
     """Raise for undeclared text whose different values ``categories[name]`` are all numbers or dates, except codes.
 
-    Nearly all suffice if they are plain numbers, as a fold of the rows may lack the others.
+    90 % suffice if they are plain numbers, as a fold of the rows may lack the others.
     """
     remedy = _remedy_of_pieces if pieces else _remedy
     for name, found in categories.items():

@@ -87,7 +87,7 @@ def are_missing(column: pl.Series) -> pl.Series:
 
 
 def strip_cells(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Strip blanks around cells of text, and return a cell of each changed column."""
+    """Strip blanks around cells of text; return the frame, and a former cell of each changed column."""
     changed, found = [], {}
     for column in text_columns(frame):
         stripped = column.str.strip_chars()
@@ -171,7 +171,6 @@ def _number(text: str) -> float:
 
 
 def parse_plain_numbers(texts: pl.Series) -> pl.Series:
-    """Parse text as numbers, null if it is none."""
     import polars as pl
 
     return texts.str.strip_chars().cast(pl.Float64, strict=False)
@@ -271,7 +270,7 @@ def common_sign(present: pl.Series) -> str | None:
 
 
 def matching_formats(present: pl.Series) -> list[str]:
-    """Return at most 2 formats that all cells of a column fit, which has no missing cell."""
+    """Return the number formats, at most 2, that all cells of a column without missing cells fit."""
     sign = common_sign(present)
     if sign is None or _match_any(present, (_PARENTHESES, _TRAILING_MINUS)).all():  # labels such as (1) and (2)
         return []

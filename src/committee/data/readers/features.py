@@ -173,7 +173,7 @@ def learned_features(
     *,
     free_text: bool,
 ) -> LearnedFeatures:
-    """Columns of `numeric` are features in any case."""
+    """Find the features of a training table and their formats; columns of `numeric` are features in any case."""
     import polars as pl
 
     times = find_time_formats([column for column in X.get_columns() if column.name not in categorical], dates)
@@ -271,7 +271,7 @@ class LearnedColumns:
         return () if self.names is None else self.names
 
     def known(self, ids: Sequence[str] = (), answers: Sequence[str] = (), texts: Sequence[str] = ()) -> KnownColumns:
-        """Return the kinds of columns: `ids` but features stay unchanged, `answers` become numbers, `texts` text."""
+        """Return kinds of columns: `ids`, unless features, stay unchanged, `answers` become numbers, `texts` text."""
         of_answers: dict[str, str] = {}
         if self.target is not None and self.target in answers and self.target_form is not None:
             of_answers[self.target] = self.target_form
@@ -284,7 +284,7 @@ class LearnedColumns:
         )
 
     def file_format(self, form: FileFormat) -> FileFormat:
-        """Add the training's marks for missing cells, and detect the header if columns are ``column_1``, ..."""
+        """Add the training's marks for missing cells to `form`; detect the header if features are ``column_1``, ..."""
         numbered = bool(self.used) and all(re.fullmatch(r"column_\d+", name) for name in self.used)
         header = None if numbered and form.header else form.header
         return replace(form, missing=tuple(dict.fromkeys([*form.missing, *self.missing])), header=header)

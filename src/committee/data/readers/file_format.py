@@ -289,7 +289,7 @@ def candidate_separators(usual: str) -> tuple[str, ...]:
 
 
 def are_aligned(lines: Sequence[str], usual: str) -> bool:
-    """One of at least five lines may have another number of cells, so that a broken line is found."""
+    """Return whether runs of blanks separate the cells. One of five or more lines may differ: an error names it."""
     rows = [line.split() for line in lines if line.strip()]
     width, alike = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
     if alike < 2 or width < 2 or alike < len(rows) - (len(rows) >= 5) or any('"' in line for line in lines):

@@ -253,7 +253,7 @@ def _without_blank_lines(text: SeparatedText, frame: pl.DataFrame) -> pl.DataFra
 
 
 def quotes_doubled(name: str) -> str:
-    """Return a name as polars leaves it, with its quotation marks doubled."""
+    # as polars leaves them
     return name.replace('"', '""')
 
 

@@ -299,8 +299,8 @@ def read_raw_cells(path: Path, names: Sequence[str], form: FileFormat, option: s
 def read_sheet(file: TableFile, sheet: str | None, but: Container[str]) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Read one sheet of a spreadsheet, with notes.
 
-    Columns of text whose cells are all numbers become numbers, unless they are in `but` or hold codes: the library that
-    reads sheets makes a whole column text if one cell is.
+    Columns of text whose cells are all numbers become numbers, unless they are in `but` or hold codes: one cell of text
+    makes the whole column text in the library that reads sheets.
     """
     import polars as pl
 
@@ -348,7 +348,7 @@ def _typed(column: pl.Series) -> pl.Series:
 
 
 def with_whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Spreadsheets have floats alone."""
+    """Convert columns of whole floats without nulls to integers: spreadsheets have floats alone."""
     return frame.with_columns(_whole(column) for column in frame.get_columns())
 
 

@@ -87,7 +87,7 @@ def convert_text_columns(
 
 
 def reject_percentages(frame: pl.DataFrame, forms: Mapping[str, str], known: KnownColumns) -> None:
-    """Raise for percentages where plain numbers were learned, which may have been 12 or 0.12 for 12 %."""
+    """Raise for percentages where plain numbers were learned: 12 % may be 12 or 0.12."""
     for name in known.numbers.intersection(forms):
         if format_sign(forms[name]) == PERCENT:
             raise ValueError(
