@@ -163,7 +163,7 @@ class ChunkFormats:
     forms: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     blanks: dict[str, str] = field(default_factory=dict)
-    """Example of a cell with blanks around it in the first rows, by column of text."""
+    """A cell of the first rows with blanks around it, by column of text that has any."""
 
     def checked(
         self, target: str | None, table: TableOptions, marks: dict[str, Counter[str]] | None = None

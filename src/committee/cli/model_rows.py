@@ -41,7 +41,7 @@ def read_for_model(
     answers: Sequence[str] = (),
     rows_needed: bool = True,
 ) -> pl.DataFrame:
-    """Read a table by the formats of a model; `ids`, unless features, stay as they are, `answers` become numbers."""
+    """Read a table by the formats of a model; `ids`, unless features, are not converted, `answers` become numbers."""
     from committee.cli.training_table import PrintingReader
 
     check_not_dropped(learner, table.dropped)

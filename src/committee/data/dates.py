@@ -47,7 +47,7 @@ TIME_FORMATS = (
     "%Y-%m-%d %H:%M:%S%.f%#z",
     *_CLOCK,
 )
-"""In the notation of polars' ``strptime``."""
+"""Formats that are detected in text, for polars' ``strptime``."""
 KNOWN_TIME_FORMATS = frozenset({*TIME_FORMATS, DURATION_FORMAT})  # formats of columns whose numbers are seconds
 
 SECONDS_PER_DAY = 86_400.0

@@ -45,7 +45,7 @@ LEAST_RESEMBLANCE = 0.2
 
 @dataclass(frozen=True)
 class DateColumns:
-    column: int  # of the table
+    column: int  # index in the table
     parts: tuple[DatePart, ...]
 
     def names(self, column: str) -> list[str]:
@@ -75,7 +75,7 @@ class DateColumns:
 
 @dataclass(frozen=True)
 class TextColumns:
-    column: int  # of the table
+    column: int  # index in the table
     terms: TextTerms
 
     def names(self, column: str) -> list[str]:

@@ -65,7 +65,7 @@ def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[An
 
 
 class MemberExecutor(Protocol):
-    """Executor of members in other processes, or on other machines.
+    """Executor that trains members in other processes, or on other machines.
 
     An argument that several calls share may be one object there as well, so calls must not change it.
     """

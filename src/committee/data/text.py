@@ -1,4 +1,4 @@
-"""Messages to users: text of names, numbers and amounts; warnings and errors that name the user's own code."""
+"""Messages to users: names, numbers, amounts and notes; warnings at the user's line, errors of wrong arguments."""
 
 from __future__ import annotations
 

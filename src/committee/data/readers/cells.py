@@ -103,7 +103,7 @@ def blanks_note(found: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def strip_to_levels(frame: pl.DataFrame, levels: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    """Strip blanks around cells that are, only without blanks, a category of their column or a mark for missing."""
+    """Strip blanks around cells that are, only without them, a category of their column or (then null) missing."""
     changed = []
     for column in text_columns(frame):
         known = levels.get(column.name)

@@ -271,7 +271,7 @@ class LearnedColumns:
         return () if self.names is None else self.names
 
     def known(self, ids: Sequence[str] = (), answers: Sequence[str] = (), texts: Sequence[str] = ()) -> KnownColumns:
-        """Return kinds of columns: `ids`, unless features, stay unchanged, `answers` become numbers, `texts` text."""
+        """Return kinds of columns: `ids`, unless features, are not converted, `answers` are numbers, `texts` text."""
         of_answers: dict[str, str] = {}
         if self.target is not None and self.target in answers and self.target_form is not None:
             of_answers[self.target] = self.target_form

@@ -235,8 +235,8 @@ class KnownColumns:
 
     text: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()  # plain numbers: leading zeros are no codes, and marks mean missing
-    forms: Mapping[str, str] = field(default_factory=dict)  # formats of numbers that are not written as plain ones
-    verbatim: frozenset[str] = frozenset()  # columns that are kept as they are in a text file
+    forms: Mapping[str, str] = field(default_factory=dict)  # formats of columns not written as plain numbers
+    verbatim: frozenset[str] = frozenset()  # columns that are not converted
     answers: frozenset[str] = frozenset()  # numeric targets, which may be written as percentages
 
     @property

@@ -356,7 +356,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     ) -> pl.DataFrame:
         """Return all columns of a table, the features by the learned formats.
 
-        `ids`, unless features, stay as they are, `answers` become numbers, `texts` text, and `drop` are left out.
+        `ids`, unless features, are not converted, `answers` become numbers, `texts` text, and `drop` are left out.
         """
         known, form = self._columns.known(ids, answers, texts), self._columns.file_format(self._form)
         read = self._read(X, form, known, (), drop, rows_needed, {*self._columns.used, *answers})

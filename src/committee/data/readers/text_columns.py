@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SEPARATOR = ","
-"""Files without a separator are read by the rules of CSV."""
+"""Numbers in files without a separator are read as in CSV."""
 _BLOCK = 2**20  # bytes that are searched at a time
 
 
