@@ -106,7 +106,7 @@ def completed_results(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManage
 
 
 def in_own_thread(function: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Call a function that no signal interrupts in another thread; an interrupt calls `stop`."""
+    """Call, in another thread, a function that no signal interrupts; an interrupt calls `stop`."""
     future: Future[T] = Future()
 
     def work() -> None:

@@ -157,7 +157,7 @@ def convert_columns(
     dates: str | None = None,
     marks: dict[str, Counter[str]] | None = None,
 ) -> pl.DataFrame:
-    """Convert columns by `forms`; `dates` replaces their order of day and month, `marks` counts marks for missing."""
+    """Convert columns by `forms`; `dates` replaces the order of day and month, `marks` gets counts of missing marks."""
     changed = []
     for name, form in forms.items():
         if name not in frame.columns:
