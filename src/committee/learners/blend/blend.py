@@ -1,4 +1,4 @@
-"""Committees of ensembles: the fit of candidates, their out-of-fold predictions, weights, and the vote."""
+"""Base class of committees of ensembles: the fit of candidates, the weights of members, and the vote."""
 
 from __future__ import annotations
 
@@ -62,8 +62,6 @@ TIMED_ROWS = 1000
 
 @with_parameters
 class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
-    """Base of the committees of ensembles."""
-
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("members",)
     first_parameters: ClassVar[tuple[str, ...]] = ("loss", "time_limit", "cv", "class_weight", "random_state", "n_jobs")
 
@@ -154,12 +152,12 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
 
     @abstractmethod
     def _weights(self, predictions: Sequence[F64], rows: Any, validation: ValidationRows) -> F64:
-        """Weights ``(m,)`` of the m members for the least mean loss of their mean, by the predictions of each."""
+        """Weights ``(m,)`` of the m members whose weighted mean has the least mean loss, by the predictions of each."""
 
     def _sharpness(
         self, predictions: Sequence[F64], weights: F64, rows: Any, validation: ValidationRows
     ) -> float | None:
-        """Number by which the members' temperatures are divided; None where there are none."""
+        """Number by which the members' temperatures are divided; None without temperatures."""
         return None
 
     @abstractmethod
@@ -451,8 +449,8 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
 def predict_times(voters: MemberCommittees, sizes: NDArray[np.int64], X: Matrix | GivenRows) -> F64:
     """Processor time of each member's vote in microseconds per row, ``(m,)``, on one thread.
 
-    A batch of 1,000 rows is made from `X`, which are encoded rows, with the table for members of other libraries.
-    Member k has the next ``sizes[k]`` of the voters.
+    The 1,000 predicted rows are the first of `X`, repeated if fewer: encoded rows, with the table for members of other
+    libraries. Member k has the next ``sizes[k]`` of the voters.
     """
     batch = X[np.resize(np.arange(min(len(X), TIMED_ROWS)), TIMED_ROWS)]
     times: list[float] = []

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 @with_parameters
 class BlendParameters(CommitteeEstimator):
-    """Parameters and fitted attributes of a committee of ensembles."""
-
     effort: Effort = parameter(
         "default",
         """How many candidates are trained and on how many folds; see docs/blend.md for their names and costs.""",

@@ -1,4 +1,4 @@
-"""Candidates of a committee of ensembles: the library's, those that `candidates` names, and their fits."""
+"""Candidates of a committee of ensembles, the parameter `candidates`, and fits of users' estimators."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from committee.voters.estimators import EstimatorVoters, RegressorVoters
 Effort = Literal["fast", "default", "best"]
 
 EFFORT = "default"
-"""Entry that stands for the candidates of the effort."""
+"""Entry that stands for the candidates of `effort`."""
 VOTES = 200.0
 """Number of votes that an estimator's probabilities count as, beside the prior votes of `TemperedShare`."""
 _TOLERANCE = 1e-3
-"""Largest difference of a sum of probabilities from 1."""
+"""Largest accepted distance of a sum of probabilities to 1."""
 _SET_BY_COMMITTEE = ("categorical_features", "calibrate", "n_jobs")
 """Parameters of the library's learners that a committee sets itself."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner that may become a member, and the rows on which it is trained."""
+    """A learner that may become a member, its parameters, and the limits of its fits."""
 
     name: str
     learner: type[Any]
@@ -53,7 +53,7 @@ class Candidate:
     n_fits: int | None = None
     """Number of folds on which it is fitted, the first ones. None: all."""
     max_rows: int | None = None
-    """Most training rows of a fold that a fit has, a stratified sample of them. None: all."""
+    """Most training rows of a fit on a fold: a sample, stratified by class. None: all."""
     seconds: float | None = None
     """Seconds after which a fit takes no further round or voter. None: any."""
     estimator: Any = None
@@ -80,7 +80,7 @@ class LeftOut:
 
 
 def named_estimators(candidates: Any) -> list[tuple[str, Any]]:
-    """Estimators among the entries of `candidates`, with their names: the user's, or the class's in lower case.
+    """Names and estimators among the entries of `candidates`: the user's names, or the class's in lower case.
 
     A pipeline is named after its last step. Equal names of classes are numbered.
     """
@@ -150,7 +150,7 @@ def _check_estimator(shown: str, estimator: Any, *, numbers: bool) -> None:
 def user_candidates(candidates: Any, of_effort: Sequence[Candidate], every: Sequence[Candidate]) -> list[Candidate]:
     """Candidates of checked entries: those of the effort for "default", some of `every` by name, and estimators.
 
-    The library's learners are trained as its own candidates are, on the encoded matrix.
+    The library's learners among them are trained on the encoded matrix, as its candidates are.
     """
     known, estimators = {one.name: one for one in every}, iter(named_estimators(candidates))
     found: list[Candidate] = []
@@ -186,9 +186,9 @@ def train_estimator(
     seed: int,
     n_jobs: int | None,
 ) -> Committee | RegressionCommittee:
-    """Train a user's estimator on some rows as the user gives them, and return the committee of it alone.
+    """Train a user's estimator on the rows `index` of the user's table, and return the committee of it alone.
 
-    Class labels are the numbers 0, ..., K - 1. Weights go to its fit; if that takes none, they are whole numbers, and
+    Class labels are the numbers 0, ..., K - 1. Unequal weights go to its fit; if that takes none, they are whole, and
     each row is repeated as often as its weight. Seeds and `n_jobs` that are None are set. All errors of the fit become
     ``RuntimeError``.
     """
@@ -239,8 +239,6 @@ def _failure(what: str, error: Exception) -> RuntimeError:
 
 
 class CandidateChoice(CommitteeEstimator):
-    """Base of the committees of ensembles, with the parameter `candidates`."""
-
     candidates: Any
     effort: Effort
     _numbers: ClassVar[bool] = False
@@ -269,7 +267,7 @@ class CandidateChoice(CommitteeEstimator):
 
     @abstractmethod
     def _of_library(self, n: float = 0.0, n_scores: int = 1, *, every: bool = False) -> list[Candidate]:
-        """Candidates of the effort for n rows, or `every` one that the library has."""
+        """Candidates of the effort for n rows and `n_scores` classes, or `every` one of the library."""
 
     def _wanted(self, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
         of_effort = self._of_library(n, n_scores)
@@ -306,7 +304,7 @@ class CandidateChoice(CommitteeEstimator):
         return super()._no_checkpoint(X)
 
     def _given(self, table: Any, numbers: Index, cells: Any) -> GivenRows:
-        """Pair encoded rows `cells` with the same rows of the user's table, where they have these `numbers`."""
+        """Pair encoded rows `cells` with the same rows of the user's table, by their row `numbers` there."""
         whole = given_table(table, getattr(self.table_, "left_out", ()))
         some = whole if _num_samples(whole) == len(cells) else _safe_indexing(whole, numbers)
         return GivenRows(some, cells)

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 N_FOLDS = 4
 MOST_ROUNDS = 300
 MOST_ROWS = 20_000
-"""Most rows that a student is trained on, without their copies by `munged_rows`."""
+"""Most rows that a student is trained on, not counting copies by `munged_rows`."""
 ROWS_WITH_COPIES = 6000
-"""Wanted number of copies: 3 to 20 of each row, or 1 of at least half of `MOST_ROWS` rows."""
+"""Wanted copies of all rows together: 3 to 20 of each, but 1 from half of `MOST_ROWS` rows on."""
 VALIDATION_COPIES = 2
 SWAPPED = 0.5
-"""Probability with which a cell is the near row's."""
+"""Probability that a cell of a copy is the nearest row's."""
 LEAST_SHARE = 0.01
-"""Smallest probability of a class for which a row is a training row of it."""
+"""Smallest predicted probability of a class with which a row is a training row of that class."""
 LEAST_LOGGED = 1e-15
 
 
@@ -82,7 +82,7 @@ class Distilled:
 
     @property
     def table(self) -> pl.DataFrame:
-        """The committee and the small learner side by side."""
+        """Nodes, loss, score and agreement of the committee and of the small learner, a row each."""
         require_package("polars", "the table of a distilled model")
         import polars as pl
 
@@ -194,7 +194,7 @@ def students(n_classes: int | None) -> dict[str, Student]:
 def munged_rows(X: F64, n_levels: NDArray[np.int32], copies: int, random: np.random.RandomState) -> F64:
     """Copies of encoded rows with about half of their cells from the nearest other row (MUNGE), ``(copies * n, p)``.
 
-    `n_levels` ``(p,)`` are the categories of each column, 0 of numbers. C. Bucila, R. Caruana, A. Niculescu-Mizil
+    `n_levels` ``(p,)`` counts the categories of each column, 0 for numbers. C. Bucila, R. Caruana, A. Niculescu-Mizil
     (2006). Model compression. KDD.
     """
     n, p = X.shape
@@ -236,7 +236,7 @@ class StudentRows:
 
 @dataclass(frozen=True, eq=False)
 class Distillation:
-    """Encoded rows with weights of mean 1, and how students are trained on the numbers that the committee predicts."""
+    """Encoded rows `X` ``(n, p)``, their weights of mean 1, and the training of students on predicted numbers."""
 
     blend: Any
     X: F64
@@ -258,7 +258,7 @@ class Distillation:
         return X, predictions[:, 0], weights
 
     def increases(self, committee: F64, student: F64) -> tuple[F64, F64]:
-        """Expected increase of each row's loss and error by the student, if the committee's predictions are right."""
+        """Expected increases ``(n,)`` of the rows' loss and error by the student, if the committee is right."""
         square = (committee[:, 0] - student[:, 0]) ** 2
         return square, square
 
@@ -269,7 +269,7 @@ class Distillation:
         return float(1.0 - error[0] / spread[0]) if spread[0] > 0.0 else float(error[0] == 0.0)
 
     def estimate(self, increase: float) -> float:
-        """Score of a student, by the committee's own estimate and the increase of its error."""
+        """Estimated score of a student, by the committee's `oof_score_` and the increase of the error."""
         # R2 falls by the squared error over the variance, which is loss / (1 - score)
         loss, score = float(self.blend.oof_loss_), float(self.blend.oof_score_)
         return score - increase * (1.0 - score) / loss if loss > 0.0 else score
@@ -351,7 +351,7 @@ class CrossFit:
 
     @classmethod
     def of(cls, work: Distillation, most_nodes: float, random: np.random.RandomState) -> CrossFit:
-        """Train every student on three of four parts of the rows, for each part."""
+        """Train every student four times, each on three of four parts of the rows, and predict copies of the fourth."""
         part = random.permutation(len(work.X)) % N_FOLDS
         folds = [np.flatnonzero(part == k) for k in range(N_FOLDS)]
         copies = [work.munged(fold, VALIDATION_COPIES) for fold in folds]

@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 ROWS_OF_A_MEGABYTE: dict[Effort, float] = {"fast": 15_000, "default": 3000, "best": 750}
 """Training rows per megabyte of the default `SizeLimit.wanted`, above which forests lose trees of no measurable use."""
 LEAST_SIZE, MOST_ROWS = 1e6, 45_000
-"""Least such size in bytes, and the rows from which it does not rise."""
+"""Least default of `SizeLimit.wanted` in bytes, and the rows from which it does not rise."""
 OWN_BYTES, OWN_SHARE = 4200.0, 1.02
 """Bytes of a file besides those of its members, and ratio of the members' bytes in it to those in their own files."""
 OUT_OF_BAG = math.exp(-1.0)
 """Share of a forest's trees that vote on an out-of-bag row."""
 FEW_VOTERS = 100
-"""Number of voters below which each counts: those of SBPMT, but not those of a forest."""
+"""Least number of voters that `MemberParts.n_measured` keeps, or all if there are fewer."""
 LEAST_NODES = 100
-"""Smallest limit that a share gives in `distil`: lines and model trees have few nodes, with many numbers in each."""
+"""Smallest node limit that a share gives in `distil`: lines and model trees have few nodes, with many numbers each."""
 
 
 def default_limit(effort: Effort, n_rows: int, n_classes: int) -> SizeLimit:
     """Return the default limit of a committee's file.
 
-    `wanted` is a megabyte for each `ROWS_OF_A_MEGABYTE` of up to `MOST_ROWS` rows, times K / 2 for K > 2 classes;
-    `size` is that of `MOST_ROWS` rows and two classes, or `wanted` if that is more.
+    `wanted` is a megabyte for each `ROWS_OF_A_MEGABYTE` of up to `MOST_ROWS` rows, at least `LEAST_SIZE`, times K / 2
+    for K > 2 classes; `size` is that of `MOST_ROWS` rows and two classes, or `wanted` if that is more.
     """
     of_rows: float = max(LEAST_SIZE, 1e6 * min(n_rows, MOST_ROWS) / ROWS_OF_A_MEGABYTE[effort])
     wanted = of_rows * max(1.0, n_classes / 2.0)
@@ -73,7 +73,7 @@ class MemberParts:
 
     @cached_property
     def file_bytes(self) -> F64:
-        """Bytes of each part in a file, in the order in which parts are kept; of voters by their nodes."""
+        """Bytes of each part in a file, in the order in which parts are kept; of voters in proportion to nodes."""
         if self.has_voters:
             return np.asarray(self._bytes(self.fits[0]) * self.nodes / self.nodes.sum())
         order = np.argsort([one.n_nodes for one in self.fits], kind="stable")
@@ -87,12 +87,12 @@ class MemberParts:
 
     @property
     def n_measured(self) -> int:
-        """Fewest parts without a measurable loss: as many trees of a forest as vote on an out-of-bag row, else all."""
+        """Fewest parts without measurable loss: all fits; of voters an out-of-bag row's share, or `FEW_VOTERS`."""
         n = len(self.nodes)
         return max(min(n, FEW_VOTERS), math.ceil(OUT_OF_BAG * n)) if self.has_voters else n
 
     def kept(self, count: int) -> Sequence[Committee | RegressionCommittee]:
-        """The first parts: the first voters, or the fits with the fewest nodes."""
+        """The `count` parts that stay: the first voters, or the fits with the fewest nodes."""
         if self.has_voters:
             return self.fits if count == len(self.nodes) else [self.fits[0][:count]]
         smallest = np.argsort([one.n_nodes for one in self.fits], kind="stable")[:count]
@@ -100,7 +100,7 @@ class MemberParts:
 
 
 def counts_of_parts(sizes: Sequence[NDArray[np.number]], weights: F64, most: float) -> list[int] | None:
-    """Number of parts of each member, about the same share of all; None if one part of each is too much.
+    """Parts that each member keeps within the size `most`, about the same share; None if one of each is too much.
 
     `sizes` has an array per member, the sizes of its parts in the order in which they are kept.
     """
@@ -135,7 +135,7 @@ class SizeLimit:
 
     size: float
     wanted: float = math.inf
-    """Bytes above which trees of forests go that lose nothing measurable; of no effect if above `size`."""
+    """Bytes above which forests drop trees without a measurable loss; of no effect if above `size`."""
     given: bool = True
     columns: float = 0.0
     """Bytes of the names, categories and texts of the columns, which a given limit counts and a default does not."""
@@ -188,7 +188,7 @@ class SizeLimit:
         return sum(self._most_bytes(fit) for one in members for fit in one.committees) <= size
 
     def too_large(self, members: Sequence[Member], gains: F64, errors: F64) -> int | None:
-        """Number of the member to leave out, that of the least gain per byte; None if all fit or none may go.
+        """Index of the member to leave out, that of the least gain per byte; None if all fit or none may go.
 
         Members go whose gain is within its standard error, and others only if one part of each is too much.
         """
@@ -206,10 +206,10 @@ class SizeLimit:
         return int(np.argmin(each)) if may_go.any() else None
 
     def within(self, vote: WeightedVote) -> WeightedVote:
-        """The vote of fewer parts of each member, if all together are too large.
+        """The vote with fewer parts of its members, if all together are too large.
 
-        Above the size that is wanted forests lose trees, down to as many as vote on an out-of-bag row, as the held-out
-        loss is that of no more. If that is above the limit, about the same share of each member's parts stays.
+        Above `wanted`, forests drop trees, down to `MemberParts.n_measured`. If that is above `size`, each member keeps
+        about the same share of its parts.
         """
         wanted = min(self.most, self._of_members(self.wanted))
         if self._all_fit(vote.members, wanted):
@@ -246,8 +246,6 @@ _SHARES = (1.0, 0.95, 0.9, 0.8, 0.6)
 
 
 class ReducibleBlend(NamedCalls):
-    """Base of the committees of ensembles, with `distil` and `prune`."""
-
     member_names_: list[str]
     member_weights_: F64
 

@@ -45,7 +45,7 @@ Job: TypeAlias = "tuple[Candidate, dict[str, Any], int]"
 
 
 def default_n_folds(n: float, effort: Effort) -> tuple[int, int]:
-    """Folds into which n rows are dealt, and those on which candidates without out-of-bag predictions are trained."""
+    """Number of folds of n rows, and of those on which candidates without out-of-bag predictions are trained."""
     if effort == "fast":
         dealt = int(min(20, max(4, n // 10_000)))
         return dealt, 4 if n < 1000 else 2
@@ -61,7 +61,7 @@ class ValidationRows:
     row: Index
     weights: F64
     n_rows: float
-    """Number of rows, by copies."""
+    """Number of copies of the test rows."""
 
     @classmethod
     def of(cls, folds: Sequence[Fold]) -> ValidationRows:
@@ -126,7 +126,7 @@ def splitter_folds(
 
 
 def folds_of_groups(group: Index, rows: Rows | TargetRows, n_folds: int, classes: NDArray[Any] | None) -> list[Fold]:
-    """Folds of whole groups, by their numbers ``(n,)``; ``ValueError`` if a training set lacks one of the classes."""
+    """Folds of whole groups, by each row's group number ``(n,)``; ``ValueError`` if a training set lacks a class."""
     folds = list(group_folds(group, rows.weights, n_folds, rows.class_numbers))
     for fold in folds if classes is not None else ():
         assert isinstance(rows, Rows) and classes is not None
@@ -167,9 +167,9 @@ def _check_classes(cv: Any, folds: list[Fold], rows: Rows, y: NDArray[Any], plac
 def oob_is_held_out(rows: Rows | TargetRows, table: TableSchema, n_dealt: int) -> bool:
     """Return whether out-of-bag predictions are valid held-out predictions, so that no folds are needed.
 
-    They are not where a draw has copies of the rows that it leaves out: where folds count k equal rows as one, because
-    others are repeated k times too. Nor where no column varies but a high-cardinality one: then target statistics are
-    means of all rows, as nothing distinguishes rows of a category. `n_dealt` is the number of copies dealt to folds.
+    They are not if folds deal fewer copies (`n_dealt`) than there are rows, as of a table repeated k times: a draw then
+    has copies of rows that it leaves out. Nor if the only column that varies has a high cardinality: target statistics
+    are then means of all rows, as nothing distinguishes rows of a category.
     """
     single = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1  # only rows of a class are in no fold
     if len(rows) > n_dealt + single:

@@ -292,7 +292,7 @@ LEAST_DRAWN = 1000
 _NODE = 50.0
 """Bytes of a tree node without its votes, which take 8 for each class."""
 _COMPACTING = 3.0
-"""Bytes beside a forest of trees while its equal parts are found, over its own."""
+"""Bytes needed to find equal parts of a forest, as a multiple of its own."""
 
 
 @dataclass(frozen=True)

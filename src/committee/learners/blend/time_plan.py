@@ -20,9 +20,9 @@ NO_TIME = "no time"
 LEAST_ROWS = 200
 """Fewest rows of a sample that times a candidate, and of a candidate that is trained on a sample."""
 LEAST_SHARE = 0.25
-"""Least share of the rows that a candidate is trained on where there is a member."""
+"""Least share of the rows that a candidate is trained on once there is a member."""
 MARGIN = 1.15
-"""Factor of predicted times."""
+"""Safety factor of predicted times."""
 SMALL = 0.03
 """Share of the time left below which a candidate is neither timed on a sample nor trained on fewer folds."""
 WEIGHING = 1e-6
@@ -33,7 +33,7 @@ _PILOT_SHARE = 0.02
 _FOREIGN_SHARE = 0.05
 """Share of the time left in which an estimator of another library is timed on growing samples."""
 _GROWTH, _LEAST_GROWTH, _MOST_GROWTH = 1.5, 1.0, 3.0
-"""Power of the rows with which its time grows, if one sample was timed, and its bounds."""
+"""Power of the rows with which a foreign estimator's time grows if one sample was timed, and its bounds."""
 _PLANNED = ("n_estimators", "max_samples")
 _FEWEST_VOTERS = {"forest": 10, "sbpmt": 3}
 _ORDER = ("boosting", "boosted_lines", "boosting_on_loss", "lines", "large_trees", "small_trees", "forest")
@@ -52,7 +52,7 @@ def with_draw(candidate: Candidate, n_rows: int) -> Candidate:
 
 
 class Deadline:
-    """A callback that ends a fit, and keeps what there is, if another round or voter would end after some seconds.
+    """A callback that ends a fit, and keeps what there is, if another round or voter would exceed `seconds`.
 
     A round takes as long as the longest before it; the first, whose time has that of the preparations, does not count.
     """
@@ -78,10 +78,10 @@ class Deadline:
 
 @dataclass(eq=False)
 class TimePlan:
-    """Candidates that are trained within a time limit, and the folds, rows and voters of each.
+    """Choice of the folds, rows and voters of each candidate, so that the fit ends within a time limit.
 
     Time is divided by levels: at level l of L, the number of folds, a candidate is trained on l folds, and one with
-    out-of-bag predictions has l / L of its voters. The highest level is chosen at which this candidate and the later
+    out-of-bag predictions has l / L of its voters. The highest level is chosen at which a candidate and the later
     ones end in time, without those that have no time at level 1, or a higher one that takes at most `FIRST_SHARE` of
     the time left (`SMALL` once there is a member). A candidate that has no time at level 1 is trained on fewer rows, or
     left out if these are too few.
@@ -110,7 +110,7 @@ class TimePlan:
     ) -> Candidate | str:
         """Candidate as it is to be trained, or the reason why it is not.
 
-        `sample` trains a candidate on so many rows. `first` if there is no member yet.
+        `sample` trains a candidate on a number of rows. `first` if there is no member yet.
         """
         for one in (candidate, *later):
             if one.estimator is not None and one.name not in self._measured:
@@ -139,7 +139,7 @@ class TimePlan:
         self._taken.append((self._cost(candidate) * n_fits, seconds))
 
     def quickest(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates on few rows, the quickest first, for a limit that leaves none its time."""
+        """Candidates on at most `LEAST_ROWS` rows, quickest first, for a limit that leaves none its time."""
         few = [with_draw(self._at(one, 1), min(LEAST_ROWS, self._rows_of(one))) for one in candidates]
         return sorted(few, key=self._cost)
 

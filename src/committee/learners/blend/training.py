@@ -1,4 +1,4 @@
-"""Training of the candidates, one after the other, within a time limit, and a line of its progress for each."""
+"""Training of the candidates, one after the other, within a time limit, and a progress line for each."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from committee.vote.links.temperature import STEPS
 from committee.vote.members import MemberCommittees
 
 PRIOR = 1.0
-"""Pseudo-rows that favour equal weights: few rows are no reason to trust a single member."""
+"""Number of pseudo-rows that favour equal weights: few rows are no reason to trust a single member."""
 MIN_PROBABILITY = 1e-15
 """Smallest probability of a class in a log loss."""
 _MOST_STEPS, _MOST_HALVINGS = 200, 40
@@ -34,11 +34,11 @@ _INSIDE = 0.99
 _LOSS_GAP = 1e-7
 """Tolerance of a loss, as a share of the members' mean loss."""
 _NARROWEST, _NARROWER = 1e-6, 0.1
-"""Width of the bend in place of a corner, as a share of the mean residual, and its factor from bend to bend."""
+"""Least width of the bend in place of a corner, as a share of the mean residual, and its factor from bend to bend."""
 _FARTHEST = 1e50
 """Bound of predictions with a log link, as a multiple of the mean target."""
 OF_ALL_FITS: float = 2.0 ** (1 / STEPS)
-"""Further sharpness of a vote of the means of members' fits, where held-out predictions are those of one fit."""
+"""Factor of the sharpness, which is found on predictions by single fits: members vote by means of fits."""
 _MOST_SHARP = 32
 """Largest sharpness of a vote, in steps of 2^(1/16)."""
 _LEAST_LOSS = 1e-300
@@ -49,7 +49,7 @@ _LEAST_LOSS = 1e-300
 
 
 def resolve_loss(loss: LossChoice, quantile: float) -> Loss:
-    """Loss of a name or an object; ``ValueError`` if it predicts several numbers or has no value."""
+    """Loss by its name, or as given; ``ValueError`` if it predicts several numbers or has no value."""
     found = Quantile(quantile) if loss == "quantile" else regression_loss(loss)
     if isinstance(found, Derivatives):
         raise ValueError(
@@ -118,8 +118,8 @@ def d2_score(loss: Loss, y: F64, predictions: F64, weights: F64) -> float:
 def log_loss_weights(p: F64, weights: F64) -> F64:
     """Weights w of the mixture ``sum_k w_k p_k`` of least mean log loss, w >= 0 and sum_k w_k = 1, ``(m,)``.
 
-    `p` ``(m, n)`` are the members' probabilities of the classes of held-out rows; `weights` v are in numbers of rows.
-    For each member, c / m rows are added, c = `PRIOR`, to which it alone gives a probability above 0. Then the
+    `p` ``(m, n)`` are the members' probabilities of the classes of held-out rows; `weights` v ``(n,)`` count copies of
+    each. For each member, c / m rows are added, c = `PRIOR`, to which it alone gives a probability above 0. Then the
     loss ``- sum_i v_i log sum_k w_k p_ki - c / m sum_k log w_k`` is convex, with its only minimum inside the simplex,
     which damped Newton steps find.
 
@@ -171,9 +171,9 @@ def _line_search(
 def squared_error_weights(error: F64, weights: F64) -> F64:
     """Weights w of the mean ``sum_k w_k f_k`` of least squared error, w >= 0 and sum_k w_k = 1, ``(m,)``.
 
-    `error` ``(m, n)`` are the members' predictions minus the target on held-out rows; `weights` v are in numbers of
-    rows. With G = sum_i v_i e_i e_i', plus a ridge of `PRIOR` rows of mean error, the loss is w'Gw. Its minimum on the
-    simplex is u / sum u for the u >= 0 of least ``u'Gu / 2 - sum u``, by non-negative least squares.
+    `error` ``(m, n)`` are the members' predictions minus the target on held-out rows; `weights` v ``(n,)``
+    count copies of each. With G = sum_i v_i e_i e_i', plus a ridge of `PRIOR` rows of mean error, the loss is w'Gw. Its
+    minimum on the simplex is u / sum u for the u >= 0 of least ``u'Gu / 2 - sum u``, by non-negative least squares.
 
     Equation: blend-least-squares (docs/theory.md).
 
@@ -201,8 +201,8 @@ def best_sharpness(p: Sequence[F64], w: F64, labels: NDArray[np.unsignedinteger]
 
     A mean of calibrated probabilities is less sure than it could be. `p` are the members' probabilities of held-out
     rows, each ``(n, K)``, which become proportional to ``p^b``; `w` are the members' weights, and `weights` those of
-    the rows, in numbers of rows. One row is added whose class is unknown: all rows once more, with 1 / n of their
-    weight and all classes equally likely. b is the first power of 2^(1/16) whose next one has no smaller loss, or 4.
+    the rows, which count copies, N in all. One row is added whose class is unknown: all rows once more, with 1 / N of
+    their weight and all classes equally likely. b is the first power of 2^(1/16) whose next has no smaller loss, or 4.
 
     R. Ranjan, T. Gneiting (2010). Combining probability forecasts. Journal of the Royal Statistical Society B 72.
 
@@ -268,8 +268,8 @@ class _OfScores:
 def loss_weights(loss: Loss, predictions: F64, y: F64, weights: F64) -> F64:
     """Weights w of the mean ``sum_k w_k f_k`` of least mean loss, w >= 0 and sum_k w_k = 1, ``(m,)``.
 
-    `predictions` ``(m, n)`` are the members' for held-out rows with targets `y`; `weights` v are in numbers of rows. To
-    the mean loss is added ``PRIOR S |w|^2 / n`` with the members' mean loss S above the least possible, as
+    `predictions` ``(m, n)`` are the members' for held-out rows with targets `y`; `weights` v ``(n,)`` count copies of
+    each. To the mean loss is added ``PRIOR S |w|^2 / sum v`` with the members' mean loss S above the least possible, as
     `squared_error_weights` does. The sum decreases by Newton's steps, each to the minimum of a parabola on the simplex;
     the slopes D_k towards the members bound the distance to the minimum, by ``sum_k w_k D_k - min_k D_k``. Corners of
     absolute and pinball losses become parabolas of a width that goes to 1e-6 mean residuals. Gamma and Tweedie's losses
@@ -375,7 +375,7 @@ class WeightedVote:
 
 
 def common_rows(members: Sequence[Member]) -> Mask:
-    """Validation rows that all members predict; if there is none, without the members that predict fewest."""
+    """Mask of the validation rows that all members predict; if there is none, without those that predict fewest."""
     predicted = sorted((np.isfinite(one.predictions[:, 0]) for one in members), key=lambda known: -int(known.sum()))
     known = np.all(predicted, axis=0)
     while not known.any():

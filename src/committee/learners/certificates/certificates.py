@@ -225,7 +225,7 @@ class Certificate:
         ]
 
     def sentences(self, source: str = "") -> tuple[str, str, str]:
-        """Return texts: the headline and `held_out`, how the headline was found, and what it assumes.
+        """Return three texts: the headline and `held_out`, how the headline was found, and what it assumes.
 
         `source` is the origin of the rows, such as " of new.csv".
         """
@@ -329,7 +329,7 @@ HEADLINE = "test_set"
 """Bound that is the headline, with all of delta, if enough rows are new to the whole vote."""
 
 LEAST_UNTOUCHED = 30
-"""Least number of undrawn rows for this headline; as it depends on no label, the choice costs no share of delta."""
+"""Least number of undrawn rows for `HEADLINE`; as it depends on no label, the choice costs no share of delta."""
 
 
 def certify(

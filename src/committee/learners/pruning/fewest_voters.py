@@ -167,8 +167,8 @@ FEW = 20  # rows on which a vote failed whose neighbours are added too
 @dataclass(frozen=True, eq=False)
 class Fewest:
     weights: F64 | None
-    """``(C + 1,)``: factors of the parts and of the start that are proved to elect the same classes; `None`: none
-    are."""
+    """``(C + 1,)``: factors of the parts and of the start that are proved to elect the same classes; `None` if
+    no factors are."""
     bound: int  # lower bound on the number of parts, for weights with leads of at least `LEAST_LEAD`
     note: str  # reason of an early end; empty if the search was completed
 
@@ -186,7 +186,7 @@ class TooNearError(StoppedError):
 
 @dataclass
 class FewestVotersSearch:
-    """Alternation of a mixed-integer program over known rows, and a search of all cells for rows on which it fails."""
+    """Alternation of an integer program over known rows and a search of the cells for rows where its vote fails."""
 
     parts: VoteParts
     elect_with: Callable[[F64, F64], Index]

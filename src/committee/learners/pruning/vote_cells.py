@@ -1,4 +1,4 @@
-"""Cells of all rows that reach the same leaves, and a vote as a sum of parts with weights of their own."""
+"""Cells of rows that reach the same leaves, and a vote as a weighted sum of its parts (trees, rounds, leaves)."""
 
 from __future__ import annotations
 

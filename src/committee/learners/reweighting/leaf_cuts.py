@@ -154,7 +154,7 @@ def weakest_links(nodes: TreeNodes, votes: F64, weight: F64, max_nodes: int) -> 
 def highest_levels(nodes: TreeNodes, max_nodes: int) -> Mask:
     """Return the nodes ``(N,)`` that stay split if all trees are cut at one depth, or a level deeper in the first ones.
 
-    Roots stay, so that `max_nodes` must be at least T.
+    At most `max_nodes` nodes remain, all roots among them, so that it must be at least T.
     """
     split = np.zeros(len(nodes), dtype=bool)
     left = max_nodes - (len(nodes.offset) - 1)

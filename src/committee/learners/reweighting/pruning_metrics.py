@@ -26,7 +26,7 @@ LEAST_ERROR = 1e-4
 differ on others."""
 
 N_GROUPS = 30
-"""Groups of rows that the jackknife leaves out in turn: the relative error of its standard error is then 1/8."""
+"""Number of row groups that the jackknife leaves out in turn: the relative error of its standard error is then 1/8."""
 
 LINK = Softmax()  # refitted scores are log-odds of two classes, and logarithms of the shares of several
 
@@ -67,7 +67,7 @@ class LossPath(ABC):
         return isotonic_losses([step.lost for step in self.steps], [step.lost_error for step in self.steps])
 
     def within(self, max_loss: float) -> int | None:
-        """Return the smallest step whose loss increase plus standard error is at most `max_loss`, or `None`."""
+        """Index of the last step whose loss increase plus standard error is at most `max_loss`, or `None`."""
         kept = np.flatnonzero(self.lost() + [step.lost_error for step in self.steps] <= max_loss)
         return int(kept[-1]) if len(kept) else None
 
@@ -202,7 +202,7 @@ class ScorerMetric(PruningMetric):
 
 
 class FixedPredictions(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Base of fitted models with stored predictions; X holds the numbers of rows ``(n, 1)``."""
+    """Base of fitted models with stored predictions; X holds row indices ``(n, 1)``."""
 
     def __init__(self, stored: Any) -> None:
         self.stored: Any = stored
@@ -233,7 +233,7 @@ class FixedClassifier(ClassifierMixin, FixedPredictions):  # type: ignore[misc]
 class SelectionCriterion(ABC):
     """Row losses that choose `growth` and `C`, row scores that `min_gain` compares, and the metric of `max_loss`.
 
-    Scores and targets are standardised by `centre` and `unit`.
+    The scores of a vote and the targets are standardised by `centre` and `unit`.
     """
 
     loss_name: ClassVar[str]
@@ -248,7 +248,7 @@ class SelectionCriterion(ABC):
 
     @abstractmethod
     def predictions(self, score: F64) -> F64:
-        """Return probabilities ``(n, K)``, or numbers ``(n,)``."""
+        """Return probabilities ``(n, K)``, or numbers ``(n,)``, from scores ``(n, D)``."""
 
 
 class ClassCriterion(SelectionCriterion):

@@ -92,7 +92,7 @@ class LeafPath(LossPath):
     criterion: SelectionCriterion
 
     def chosen(self, min_gain: float | None) -> int:
-        """Return the number of the smallest cut that scores less than `min_gain` below the best; `None`: 0.
+        """Return the index of the smallest cut that scores less than `min_gain` below the best; `None`: 0.
 
         Scores are made monotone by isotonic regression, as among many small cuts some score well by chance, and their
         standard errors are subtracted.
@@ -346,7 +346,7 @@ class PruningPath(LossPath):
 def pruning_path(
     committee: Committee, lines: MarginMatrix, weights: F64, *, objective: Objective | None = None
 ) -> PruningPath:
-    """Drop voters of least weight, starting from the weights ``(T,)``, until one is left.
+    """Return the path that drops voters of least weight, from the weights ``(T,)`` on, until one is left.
 
     The `objective` is solved again for the voters left after each step. Without an objective, or if it has no solution,
     their weights stay in proportion.
@@ -391,7 +391,10 @@ def _figures(committee: Committee, lines: MarginMatrix, voters: NDArray[np.intp]
 
 
 def reweighted(committee: Committee, voters: NDArray[np.intp], weights: F64) -> Committee:
-    """Return some voters; `weights` are products with their spreads, scaled to the committee's own absolute sum."""
+    """Return the committee of some voters with new weights.
+
+    `weights` ``(k,)``, which include the voters' spreads, are scaled to the committee's own absolute sum.
+    """
     spread = committee.voters.spread
     total = float(np.abs(committee.weights) @ spread)
     each = weights * total / np.abs(weights).sum()

@@ -37,7 +37,7 @@ Halves: TypeAlias = tuple[F64, F64] | None
 
 
 class SizeFactors(NamedTuple):
-    """Factors of b in the losses a + b / m of three votes on a row: by m out-of-bag voters, their halves, and all.
+    """Factors of b in differences of a row's losses a + b / m: by its m out-of-bag voters, their halves, and all.
 
     A row with a single out-of-bag voter has no halves.
     """
@@ -56,7 +56,7 @@ class SizeFactors(NamedTuple):
 
 
 def split_voters(unseen: Mask) -> tuple[Mask, Mask]:
-    """Return every other out-of-bag voter of each row, and the remaining ones, both ``(n, T)``."""
+    """Return masks ``(n, T)``: every other out-of-bag voter of each row, and the remaining ones."""
     # counts may overflow: only their parity is used
     odd = (np.cumsum(unseen, axis=1, dtype=np.uint8) & 1).astype(bool)
     return unseen & odd, unseen & ~odd
@@ -65,7 +65,7 @@ def split_voters(unseen: Mask) -> tuple[Mask, Mask]:
 def extrapolate_to_all(unseen: Mask, by_these: F64, by_first: F64, by_second: F64, *, pooled: bool = False) -> F64:
     """Extrapolate losses ``(..., n)`` by the out-of-bag voters, and by their halves, to votes of all voters.
 
-    Rows with a single out-of-bag voter take the b of all other rows together if `pooled`, else 0.
+    Rows with a single out-of-bag voter take the b (`SizeFactors`) of all other rows together if `pooled`, else 0.
     """
     halved, fewer, more = SizeFactors.of(unseen)
     steps = np.divide(more, fewer, out=np.zeros(len(halved)), where=halved)
@@ -147,7 +147,7 @@ def oob_mean_votes(
 ) -> OutOfBagVotes:
     """Return the out-of-bag votes of a committee of regression trees, or the votes of all trees without `unseen`.
 
-    Each of the `parts` has the numbers of the rows on which one array of `worth` is computed.
+    Each of the `parts` has the indices of the rows on which one array of `worth` is computed.
     """
     weights = np.abs(committee.weights)
     start = 0.0 if committee.intercept is None else committee.intercept[0]
@@ -244,7 +244,7 @@ def interpolated_rows(
 
     Votes are fitted to the ensemble's predictions of them instead of labels, which the trees have memorised. L. Breiman
     and N. Shang (Born again trees, 1996) draw each column by itself; between near rows columns stay dependent. Their
-    cells do not depend on the order of rows or columns, nor on how often a row occurs; their weights do on that.
+    cells do not depend on the order of rows or columns, nor on how often a row occurs, as their weights do.
     """
     p = X.shape[1]
     _, first, equal = np.unique(row_digests(X, n_threads), return_index=True, return_inverse=True)

@@ -52,7 +52,7 @@ def out_of_bag_mask(
     With `X`, rows of scikit-learn's bagged trees without stored votes are checked by the counts of their leaves.
 
     False for rows of weight 0. Raises a ValueError where draws are neither stored nor repeatable, a `NoUnseenRowsError`
-    where a fit without groups, with a whole seed or on drawn rows would do.
+    where a fit without groups, with an integer seed or on drawn rows would do.
     """
     if isinstance(ensemble, Blend):
         return np.repeat(_reserved_rows(ensemble, y, sample_weight)[:, None], n_voters, axis=1)
