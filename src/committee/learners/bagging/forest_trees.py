@@ -38,7 +38,7 @@ R = TypeVar("R", Rows, TargetRows)
 
 @dataclass(frozen=True, eq=False)
 class DrawnTree:
-    """A tree, its out-of-bag rows and their leaves; both arrays are empty if no out-of-bag votes are needed."""
+    """A tree, its m out-of-bag rows, and the node number of the leaf of each; both empty if no votes are needed."""
 
     forest: Forest
     left_out: I32
@@ -76,10 +76,10 @@ def _are_below(numbers: NDArray[Any], n: int) -> bool:
 
 @dataclass(eq=False)
 class ForestTrees(ABC, Generic[R]):
-    """Grower of the tree of each seed, which any number of threads may call at the same time.
+    """Grower of one tree per call, from a seed; several threads may call it at the same time.
 
-    A row that is drawn k times has k times its weight. The preparation uses `n_threads`, the growth of a tree one.
-    With `has_earlier` the first seeds have trees of an earlier fit, whose out-of-bag votes need cells, not bin codes.
+    A row that is drawn k times has k times its weight. `n_threads` prepare the grower, one grows a tree.
+    With `has_earlier` some calls are given a tree of an earlier fit, whose out-of-bag votes need cells, not bin codes.
     """
 
     rows: R
@@ -196,7 +196,7 @@ MIN_WITH_VOTE = 0.99  # least share of the rows with an out-of-bag vote at a num
 
 
 class OobCurve(ABC):
-    """Out-of-bag votes of a growing forest, each of `width` numbers, and their error after each tree if `has_curve`."""
+    """Sums ``(n, width)`` of the out-of-bag votes of a growing forest; if `has_curve`, the error after each tree."""
 
     def __init__(self, weights: F64, width: int, has_curve: bool) -> None:
         self.weights = weights
@@ -257,7 +257,7 @@ class TargetOobCurve(OobCurve):
 
 
 def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:
-    """Weighted mean m of differences, and its standard error sqrt(sum w^2 (d - m)^2) / sum w; 0 without weight."""
+    """Weighted mean m of differences, and its standard error sqrt(sum w^2 (d - m)^2) / sum w; both 0 without weight."""
     total = float(weights.sum())
     if total <= 0:
         return 0.0, 0.0
@@ -311,7 +311,7 @@ class GrowingForest:
         return self._idle >= 2
 
     def best(self, trees: list[Forest], left_out: Iterable[NDArray[np.int32]]) -> tuple[list[Forest], OobCurve | None]:
-        """Trees to keep, and their out-of-bag votes; `left_out` are the out-of-bag rows of each tree."""
+        """Return the trees to keep and their out-of-bag votes, if any; `left_out` has each tree's out-of-bag rows."""
         if self.oob is None or self.rule is None or not self._first:
             return trees, self.oob
         if self.rule == "minimum" and self._at_lowest == len(self.oob.curve):
@@ -354,13 +354,13 @@ def refuse_balanced_weights(class_weight: Any, reserve: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Reserve:
-    """Rows that no voter is trained on, encoded by the schema of the others."""
+    """Rows that no tree is grown on, encoded by the schema of the training rows."""
 
     rows: Rows
     numbers: NDArray[np.int64]
-    """``(m,)``: their numbers among the user's rows, ascending."""
+    """``(m,)``: their indices among the user's rows, ascending."""
     others: Mask
-    """``(n,)``: the user's rows with weight that are not reserved."""
+    """``(n,)``: mask of the user's rows with weight that are not reserved."""
 
     @classmethod
     def draw(
@@ -393,9 +393,9 @@ class Reserve:
         return kept, cls(rows.take(mask).encode_levels_with(table), numbers, others), table
 
     def attributes(self, committee: Committee, oob: OobCurve | None, votes: F64 | None) -> dict[str, Any]:
-        """Fitted attributes by the out-of-bag votes of the other rows and the forest's votes on the reserve.
+        """Return the attributes ``oob_score_``, ``oob_decision_function_`` and ``reserved_rows_``.
 
-        Out-of-bag votes, if there are any, are in `oob`, and at their places among all of the user's rows in `votes`.
+        `votes` ``(n, K)`` has the means of `oob` for the user's rows, and gets the forest's votes on the reserve.
         """
         shares = committee.voters.tally(self.rows.cells) / committee.n_voters
         votes = np.full((len(self.others), shares.shape[1]), np.nan) if votes is None else votes

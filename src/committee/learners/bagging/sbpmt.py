@@ -53,7 +53,7 @@ MOST_CLASSES = 64
 
 
 class Samme:
-    """Row and label weights of one run of AdaBoost on model trees; these are SAMME's (Zhu et al. 2009).
+    """Weights of rows and trees in a run of AdaBoost on model trees, by SAMME (Zhu et al. 2009).
 
     alpha = ln((1 - err) / err) + ln(K - 1), and wrong rows' weights grow by exp(alpha). A weight alpha is twice that of
     the sources which write 1/2 ln. The initial row weights sum to 1, and are 0 for rows that are not drawn.
@@ -63,7 +63,7 @@ class Samme:
 
     _share_of_odds = 1.0
     _binary = False
-    """True if chance is a loss of 1/2, for any number of classes."""
+    """True if chance is a loss of 1/2 for any number of classes K, and alpha has no ln(K - 1)."""
 
     def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int, link: LinkName) -> None:
         self.w: F64 = weights
@@ -76,7 +76,7 @@ class Samme:
         return None
 
     def loss(self, tree: ModelTree, wrong: Mask) -> float:
-        """Weighted loss by the `wrong` rows of ``tree.drawn``. A tree of loss 0 ends boosting, and votes alone."""
+        """Return the weighted loss; `wrong` masks ``tree.drawn``. A tree of loss 0 ends boosting, and votes alone."""
         return float(self.w[tree.drawn][wrong].sum())
 
     def alpha(self, loss: float) -> float | None:
@@ -93,13 +93,13 @@ class Samme:
 
 
 class Half(Samme):
-    """SAMME with half the first logarithm, as in the SBPMT paper."""
+    """SAMME with 1/2 ln((1 - err) / err) in alpha, as in the SBPMT paper."""
 
     _share_of_odds = 0.5
 
 
 class M1(Samme):
-    """AdaBoost.M1 (Freund and Schapire 1997): alpha = ln((1 - err) / err) for any number of classes; err < 1/2."""
+    """AdaBoost.M1 (Freund and Schapire 1997): alpha = ln((1 - err) / err) for any K; ends at err >= 1/2."""
 
     _binary = True
 
@@ -157,7 +157,7 @@ class M2(LabelEmphasis):
 
 
 class MH(LabelEmphasis):
-    """AdaBoost.MH (Schapire and Singer 1999) of trees that name a class: h_k(x) = 1 for k = G(x), -1 for the others.
+    """AdaBoost.MH (Schapire and Singer 1999) of trees that name a class G(x): h_k(x) = 1 for k = G(x), else -1.
 
     With Y_ik = +-1 for "row i is of class k or not" and r = sum_ik D[i, k] Y_ik h_k(x_i), alpha is
     ln((1 + r) / (1 - r)), and D[i, k] is multiplied by exp(-alpha Y_ik h_k(x_i) / 2): of a wrong row, the weights of
@@ -222,7 +222,7 @@ def boost(
     emphasis: EmphasisName,
     seed: int,
 ) -> BoostedTrees:
-    """AdaBoost of model trees on the drawn rows (Algorithm 4).
+    """Boost model trees on the drawn rows by AdaBoost (Algorithm 4 of the SBPMT paper).
 
     The classes of `EMPHASES` define weights and errors. Both a tree without error (in AdaBoost.M2: without doubt) and
     one no better than chance end the run. The former is the committee's only tree; the latter is left out unless it is
@@ -395,7 +395,7 @@ class SBPMTClassifier(SubsampledVote):
 
     @property
     def leaf_models_(self) -> pl.DataFrame:
-        """Every leaf of every tree in words, with its linear score; see `committee.vote.explain.rules`."""
+        """Rule and linear score of every leaf of every tree; see `committee.vote.explain.rules`."""
         return leaf_models(self._committees, self.classes_, self.table_)
 
     def contributions(

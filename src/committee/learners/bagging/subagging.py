@@ -100,7 +100,7 @@ class SubsampledVote(GroupedRows, CalibratedClassifier):
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
-        """Row numbers of each voter's training rows, ascending."""
+        """Indices of each voter's training rows among those of `fit`, ascending."""
         return [np.flatnonzero(np.unpackbits(drawn)) for drawn in self._record()]
 
     def vote_variance(self, X: Any) -> VoteVariance:

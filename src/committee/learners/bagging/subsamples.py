@@ -100,7 +100,7 @@ def rows_where(mask: NDArray[np.bool_]) -> I32:
 class RowDraw:
     """Draw of a tree's rows: `size` of `n` rows, or of `n` groups of rows, with or without replacement.
 
-    `group` ``(rows,)`` is the number of each row's group, None if rows are drawn.
+    `group` ``(n_rows,)`` has the index of each row's group; None if rows are drawn.
     """
 
     n: int
@@ -173,9 +173,9 @@ def draw_groups(
     bootstrap: bool,
     random: np.random.RandomState,
 ) -> Counts:
-    """Draw groups, and return counts by row.
+    """Draw groups, and return how often each row is drawn, ``(n_rows,)``.
 
-    A group of a lost class replaces one without which no class is lost, or is added if there is none.
+    If no drawn row is of a class, a group with it replaces one that no class depends on, or is added if there is none.
     """
     n = int(group.max()) + 1
     holds = np.zeros((n, n_classes), dtype=bool)
@@ -237,7 +237,7 @@ def count_subsamples(n_rows: int, size: int) -> float:
 
 
 def draw_weights(rows: Rows, n_classes: int, class_weight: Any, counts: Counts) -> F64:
-    """Row weights ``(n,)`` before the factor `counts`; after it "balanced_subsample" gives classes equal weight."""
+    """Return row weights ``(n,)`` to multiply by `counts`; "balanced_subsample" then gives classes equal weight."""
     if class_weight != "balanced_subsample":
         return rows.weights
     return (
@@ -246,7 +246,7 @@ def draw_weights(rows: Rows, n_classes: int, class_weight: Any, counts: Counts) 
 
 
 def pack_draws(draws: list[Counts], sample_weight: ArrayLike | None) -> NDArray[np.uint8]:
-    """Pack the masks of drawn rows among the user's, one bit a row, ``(M, ceil(n / 8))`` as by `numpy.packbits`."""
+    """Pack masks of drawn rows among all n of the user, one bit a row, ``(M, ceil(n / 8))`` as by `numpy.packbits`."""
     counted = nonzero_sample_weights(sample_weight, len(draws[0]))
     drawn = np.zeros((len(draws), len(counted)), dtype=bool)
     drawn[:, counted] = np.stack(draws) > 0
@@ -272,7 +272,7 @@ def warn_without_vote(without_vote: Mask, ending: str) -> None:
 
 
 def oob_votes(committee: Committee, rows: Rows, draws: list[Counts]) -> tuple[F64, F64]:
-    """Sum ``(n, K)`` and number ``(n,)`` of the votes on each row by the voters t with ``draws[t]`` 0."""
+    """Return sum ``(n, K)`` and number ``(n,)`` of the out-of-bag votes: those of voter t where ``draws[t]`` is 0."""
     tally = np.zeros((len(rows.labels), committee.n_classes))
     voting = np.zeros(len(rows.labels))
     for t, counts in enumerate(draws):
@@ -331,7 +331,7 @@ def infinitesimal_jackknife(
 
     the second term is the expectation of the sum by chance alone. Over all subsamples (`complete`) it is left out,
     and what remains is the jackknife of their mean vote U, (n - 1) / n sum_i (U - U_{-i})^2. `drawn` ``(M, n)`` are the
-    training rows of each voter, all of one size s < n; `votes` ``(M, n_rows, K)`` its shares of classes; `n_samples`
+    training rows of each voter, all of one size s < n; `votes` ``(M, n_rows, K)`` their class shares; `n_samples`
     the rows that could be drawn, if fewer than n. S. Wager, T. Hastie, B. Efron (2014), JMLR 15; I. Ghosal, G. Hooker
     (2021), JCGS 30.
 

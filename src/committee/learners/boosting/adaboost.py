@@ -282,7 +282,7 @@ class VoterRun(AdaBoostRun):
 
 
 def samme_weight(error: float, eps: float, n_classes: int) -> float:
-    """Return ln((1 - err) / err) + ln(K - 1); a perfect voter is taken to err on half a row, eps = 1 / (2 n).
+    """Return ln((1 - err) / err) + ln(K - 1); an error of 0 counts as `eps`, the share of half a row.
 
     Equation: samme (docs/theory.md).
     """

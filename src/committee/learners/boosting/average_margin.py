@@ -1,4 +1,4 @@
-"""Votes by the average over all margins: DOOM II of a sigmoid cost, MDBoost of the margins, less their variance."""
+"""Votes that optimise all margins: DOOM II a mean sigmoid cost, MDBoost the mean less a multiple of the variance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PER_SLOPE = 4  # points of the grid within the slope of a row's cost, whose widt
 
 
 class DOOMRun(VotingRun):
-    """The rounds for one class against the rest. Equation: doom (docs/theory.md)."""
+    """Rounds of DOOM II for one class against the rest. Equation: doom (docs/theory.md)."""
 
     def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
         super().__init__(model, pool, rows, positive, count)
@@ -211,7 +211,7 @@ def sech_squared(z: F64, least: float = 0.0) -> F64:
 
 
 class MDRun(VotingRun):
-    """The rounds for one class against the rest. Equation: mdboost (docs/theory.md)."""
+    """Rounds of MDBoost for one class against the rest. Equation: mdboost (docs/theory.md)."""
 
     # `means`, `variances` and `gaps` are mean(m), s^2(m) and the duality gap after each round;
     # `u` is 1 - A rho of the distinct rows, times their shares of the weight

@@ -28,10 +28,10 @@ Found: TypeAlias = tuple[float, list[Candidate]]
 
 
 class StumpPool(Pool):
-    """All stumps of a dictionary and their complements, from sums of the signed row weights per cell.
+    """All stumps of a dictionary and their complements, searched by the sum of signed row weights in each cell.
 
-    The key of a listed stump is its number, with its sign where complements are candidates of their own; that of a
-    subset of categories, which is not listed, its column and votes by bin.
+    The key of a listed stump is its index, in `largest` (index, sign); that of a subset of categories, which is not
+    listed, (column, bytes of its votes by bin).
     """
 
     exhaustive = True
@@ -235,7 +235,7 @@ class Dictionary(ABC):
 
     @abstractmethod
     def pool(self, binned: Binned, row_weights: F64 | None = None) -> Pool:
-        """Return a pool over rows in these bins; with `row_weights` votes are centred by their means under these."""
+        """Return a pool over rows in these bins; with `row_weights`, the fit's, votes are centred by their means."""
 
 
 class ListedStumps(Dictionary):
@@ -318,10 +318,10 @@ def _empty(name: str) -> ValueError:
 
 
 class DistinctRows:
-    """Distinct rows of a training set (equal cells and class), each with the summed weight of its copies.
+    """Distinct rows of a training set, by cells and class, each with the summed weight of its copies.
 
     Voters vote alike on equal rows. So a program over these rows is the same for a row of weight k and k rows, and in
-    any order of the rows. `first` is the first copy of each, `labels` and `weights` are ``(m,)``.
+    any order of the rows. `first` has the index of the first copy of each; it, `labels` and `weights` are ``(m,)``.
     """
 
     def __init__(self, cells: NDArray[Any], rows: Rows) -> None:
@@ -342,7 +342,7 @@ class DistinctRows:
         return distinct, Binned(binned.bins, codes)
 
     def shared_out(self, u: F64) -> F64:
-        """Divide weights of the distinct rows among all rows, ``(n,)``."""
+        """Divide weights ``(m,)`` of the distinct rows among all rows, ``(n,)``, in proportion to their own weights."""
         return np.asarray(u[self._group] * self._share)
 
 

@@ -233,7 +233,7 @@ class LPRun(VotingRun):
 
 
 class ArcGVRun(VotingRun):
-    """The rounds for one class against the rest. Equation: arc-gv (docs/theory.md)."""
+    """Rounds of arc-gv for one class against the rest. Equation: arc-gv (docs/theory.md)."""
 
     # `bound` is the least of the largest edges of all rounds: if under some row weights no voter has a larger edge,
     # no vote has a larger minimum margin

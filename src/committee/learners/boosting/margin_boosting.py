@@ -120,11 +120,11 @@ class MarginBoosting(Boosting, CalibratedClassifier):
 
 
 class VotingRun(ABC):
-    """A vote for class number `positive` against the rest; row weights stand for `count` rows, and `share` sums to one.
+    """Rounds of a vote for class number `positive` against the rest; `share` are the row weights over their sum.
 
     The next voter must have an edge above `least_edge`. The run is `finished` if another round changes nothing or there
     are `most` voters, `cut_short` if another one would have joined then, and `useless` if its one voter does not beat
-    chance.
+    chance. The row weights stand for `count` rows.
     """
 
     def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
@@ -202,7 +202,7 @@ class ClassRuns(BoostingRun):
 
 
 class HeldOutErrors:
-    """Weighted error on held-out rows of votes whose weights may all change in a round; the link settles ties."""
+    """Weighted held-out error after t rounds; a round may change all weights of the vote. The link settles ties."""
 
     def __init__(self, run: ClassRuns, rows: Rows, link: Link) -> None:
         self.run: ClassRuns = run

@@ -46,7 +46,7 @@ class Pool(ABC):
 
     @abstractmethod
     def best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
-        """Return the candidate that lowers the penalised quadratic risk most, or one newly trained; None without any.
+        """Return the candidate that lowers the penalised quadratic risk most, or a newly trained one, if any.
 
         `s` are row weights times residuals, ``(n,)``; `alpha` maps the keys of voters to their present weights, which a
         new weight would replace; it is empty if a voter that is chosen again counts as a new one.
@@ -84,8 +84,8 @@ class Pool(ABC):
     def voters(self, candidates: Sequence[Candidate], output: NDArray[np.intp] | None, n_classes: int) -> Voters:
         """Return voters of a committee.
 
-        `output` ``(T,)`` is the column of the score that each candidate votes on. None: of two classes each candidate
-        names one, or a regressor gives the score.
+        `output` ``(T,)`` is the column of the score that each candidate votes on. None: each candidate names
+        one of two classes, or is a regressor of the only score.
         """
 
     @abstractmethod
@@ -93,11 +93,11 @@ class Pool(ABC):
         """Return any candidate, for a committee in which no voter has weight."""
 
     def keep(self, record: FitRecord) -> None:  # noqa: B027 - voters of a user cannot be recorded
-        """Record the results of later searches, and reuse those that `record` has already."""
+        """Record results of later searches, and reuse those in `record`; a user's voters are never recorded."""
 
 
 class TrainedPool(Pool):
-    """Voters that are trained in each round: classifiers on the signs of s as classes, with abs(s) as row weights.
+    """Voters that are trained in each round: classifiers of the signs of signed row weights, weighted by their sizes.
 
     With `row_weights` ``(n,)``, which sum to one, votes are centred by their means under these weights.
     """

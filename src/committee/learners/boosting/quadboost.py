@@ -122,15 +122,15 @@ class QuadBoost(Boosting):
 
     @abstractmethod
     def target_of(self, rows: Any) -> ScoreTargets:
-        """Return the scores of training or held-out rows, and the shares of the rows' weights."""
+        """Return the target scores of training or held-out rows, and the rows' weights over their sum."""
 
     def training_target(self, rows: Any) -> ScoreTargets:
-        """As `target_of`, of rows to train on: a regressor refuses fewer than two."""
+        """Return `target_of` training rows; a regressor refuses fewer than two."""
         return self.target_of(rows)
 
     @abstractmethod
     def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee:
-        """Return the committee of weighted voters that was trained on `count` rows."""
+        """Return the committee of weighted voters with intercepts `start`, trained on `count` rows."""
 
     @abstractmethod
     def link_of(self, count: float) -> Link | MeanLink:
@@ -256,7 +256,7 @@ class QuadBoost(Boosting):
 
 
 class HeldOutRisk:
-    """Mean squared residual of held-out rows, summed over the scores, as weights change round by round."""
+    """Mean squared residual of held-out rows, summed over the scores, after t rounds; t rises by one a call."""
 
     def __init__(self, run: QuadRun, X: F64, target: ScoreTargets) -> None:
         self.run: QuadRun = run

@@ -32,7 +32,7 @@ from committee.voters.stump_dictionary import StumpDictionary
 
 PathPenalty = Literal["l1", "l2", "linf", "kl"]
 _AS_THE_LEARNER = ("n_thresholds", "thresholds", "fit_intercept", "n_jobs")
-"""Parameters with the constraints of `QuadBoostClassifier`."""
+"""Parameters of `quadboost_path` with the constraints of `QuadBoostClassifier`."""
 
 # cells of a table up to which a path is followed: its products then take two matrices of 512 MB
 MOST_CELLS_OF_PATH = 8000
@@ -283,7 +283,7 @@ def follow(
     alphas: F64,
     tol: float,
 ) -> tuple[F64, F64, F64]:
-    """Return weights ``(S, N)``, duality gaps and risks ``(S,)`` of all strengths."""
+    """Return the best weights ``(S, N)`` at all strengths, their duality gaps and unpenalised risks, ``(S,)``."""
     found = kind.path(gram, b, square, groups, alphas, tol)
     if found is not None:
         return found

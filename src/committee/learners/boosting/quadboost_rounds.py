@@ -75,7 +75,7 @@ class WeightHistory:
         return self._voter[here], self._weight[here]
 
     def after(self, n_rounds: int) -> tuple[Index, F64]:
-        """Return the voters in the order of their entry, and their weights after the first `n_rounds` rounds."""
+        """Return the indices of the voters after `n_rounds` rounds, in the order of their entry, and their weights."""
         self._settle()
         end = int(self._ends[min(n_rounds, self._n_rounds)])
         voter, weight = self._voter[:end], self._weight[:end]
@@ -88,8 +88,8 @@ class WeightHistory:
 class ScoreRun(ABC):
     """Rounds of one score, on a target whose root mean square is `scale`, about its mean if there is an intercept.
 
-    `decreases` are those of the risk without the penalty. `missed` is the largest distance of a re-weighting from its
-    optimum, 0 if all were near enough.
+    `decreases` are the rounds' decreases of the unpenalised risk. `missed` is the largest distance of a re-weighting
+    from its optimum, 0 if all were near enough.
     """
 
     def __init__(self, penalty: Penalty, schedule: Schedule, scale: float) -> None:
@@ -295,8 +295,8 @@ def products_of(
 ) -> Products:
     """Return all products of a finite dictionary, from one pass over pairs of cells.
 
-    The stumps' products are counts of rows if `counted`, row weights are equal, and the dictionary has
-    `disagreements`.
+    The stumps' products with each other are counts of rows if `counted`, row weights are equal, and
+    `dictionary.disagreements` returns them.
     """
     mean = dictionary.mean if target.intercept else None
     unit = float(target.weights[0])
@@ -318,9 +318,10 @@ def products_of(
 
 
 def products_pay(n: int, stumps: StumpDictionary, n_passes: int) -> bool:
-    """Return whether all products of the stumps cost less than the passes over n rows that they save.
+    """Return whether all products of the stumps fit in memory, and cost less than the passes over n rows they save.
 
-    Products take n p^2 / 2 additions and some C^2 for C cells; a pass takes n p, and each score needs one per round.
+    Products take n p^2 / 2 + 4 C^2 additions for p columns of C cells in all; a pass takes n p, each score needs one
+    per round.
     Subsets of categories are not listed, and have no products.
     """
     C, p = int(stumps.offset[-1]), len(stumps.offset) - 1
