@@ -1,1 +1,1 @@
-"""Committees whose members are whole ensembles: candidates, out-of-fold predictions, weights, the vote."""
+"""Committees whose members are whole ensembles: candidates, held-out predictions, weights, the vote."""

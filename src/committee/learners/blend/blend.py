@@ -55,7 +55,7 @@ from committee.vote.members import MemberCommittees
 from committee.voters.model_forest import BoostedCommittees, LinearScores
 
 OOF_ATTRIBUTES = ("oof_decision_function_", "oof_prediction_")
-"""Attributes that `keep_oof` adds to a classifier and to a regressor."""
+"""Attribute that `keep_oof` adds to a classifier, and that of a regressor."""
 RESERVE_ATTRIBUTES = ("reserved_rows_", "reserve_loss_", "reserve_score_")
 TIMED_ROWS = 1000
 

@@ -87,7 +87,7 @@ class MemberParts:
 
     @property
     def n_measured(self) -> int:
-        """Fewest parts without measurable loss: all fits; of voters an out-of-bag row's share, or `FEW_VOTERS`."""
+        """Fewest parts without measurable loss: all fits; of voters the share `OUT_OF_BAG`, or `FEW_VOTERS` if more."""
         n = len(self.nodes)
         return max(min(n, FEW_VOTERS), math.ceil(OUT_OF_BAG * n)) if self.has_voters else n
 
@@ -100,7 +100,7 @@ class MemberParts:
 
 
 def counts_of_parts(sizes: Sequence[NDArray[np.number]], weights: F64, most: float) -> list[int] | None:
-    """Parts that each member keeps within the size `most`, about the same share; None if one of each is too much.
+    """Counts of parts that members keep within the size `most`, about the same share; None if one of each is too much.
 
     `sizes` has an array per member, the sizes of its parts in the order in which they are kept.
     """

@@ -59,7 +59,6 @@ class CandidateRun:
     failed: list[LeftOut]
     """Candidates that do not suit the rows or the memory limit, and then those that fail or have no time."""
     plan: TimePlan | None
-    """None without a time limit."""
     tasks: FitTasks
     loss: Loss | None
     """Loss of numbers; None for classes."""

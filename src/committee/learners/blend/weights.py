@@ -26,7 +26,7 @@ MIN_PROBABILITY = 1e-15
 """Smallest probability of a class in a log loss."""
 _MOST_STEPS, _MOST_HALVINGS = 200, 40
 _SUFFICIENT = 1e-4
-"""Share of the promised decrease that a step must reach."""
+"""Share of the decrease by the slope that a step must reach."""
 _LOG_LOSS_GAP = 1e-15
 """Tolerance of the log likelihood, per row."""
 _INSIDE = 0.99

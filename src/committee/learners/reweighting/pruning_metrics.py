@@ -313,7 +313,6 @@ def pinball(y: F64, predicted: F64, quantile: float) -> F64:
 
 
 CLASS_LOSSES: dict[str, RowLoss] = {"accuracy": classification_error, "log_loss": log_loss, "brier": brier_score}
-"""Row losses of classification by the values of `metric`."""
 
 NUMBER_LOSSES = ("squared_error", "absolute_error", "pinball")
 """Values of `metric` that name a row loss of regression."""

@@ -32,7 +32,7 @@ OOB_TOLERANCE = 1e-6
 """Largest difference between an out-of-bag prediction and the stored one that counts as rounding."""
 
 BY_CHANCE = 1e-4
-"""p-value below which training rows, or correct predictions, are too many to be explained by chance."""
+"""p-value below which a number of training rows, or of correct predictions, is not due to chance."""
 
 OTHER_ROWS = (
     "X and y are not the rows that the {} was trained on: other rows were left out. Give the training rows, in the "
@@ -305,7 +305,7 @@ def refuse_weighted_draws(ensemble: Any) -> None:
 
 
 def suspicious_accuracy(model: Any, accuracy: float, n_rows: int) -> str | None:
-    """Return what is suspicious about the accuracy on rows, beside that out of bag or out of fold; None if nothing."""
+    """Return a warning if the accuracy on rows is significantly above that out of bag or out of fold; else None."""
     from scipy.stats import binomtest
 
     before = getattr(model, "oof_score_", getattr(model, "oob_score_", float("nan")))
