@@ -43,6 +43,7 @@ from committee.vote.links.probability import (
     Truncated,
 )
 from committee.vote.members import MemberCommittees
+from committee.vote.weighted_votes import signed
 from tests.oracles import votes as oracle
 from tests.small_portfolio import BOOSTING, SMALL
 from tests.subjects import numbers
@@ -170,8 +171,9 @@ def test_members_count_with_their_weights(n_classes):
     committee = Committee(MemberCommittees(members), w, members[0].classes, Share())
     expected = sum(v * probability_contributions(one, X) for v, one in zip(w, members, strict=True))
     assert_allclose(probability_contributions(committee, X), expected, atol=1e-13)
-    tempered = replace(committee, link=TemperedShare(0.5))
-    assert_allclose(probability_contributions(tempered, X).sum(axis=1), tempered.predict_proba(X), atol=1e-12)
+    for link in (TemperedShare(0.5), Logistic(), Probit(), Truncated()):
+        other = replace(committee, link=link)
+        assert_allclose(probability_contributions(other, X).sum(axis=1), other.predict_proba(X), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -247,10 +249,6 @@ def scores(rng, link, n, D, size=1.0):
     return rng.uniform(-TOTAL, TOTAL, (n, 1)) if D == 1 else rng.dirichlet(np.ones(D), n) * TOTAL
 
 
-def columns(link):
-    return [1, 3, 5] + [2] * isinstance(link, TemperedShare)
-
-
 def test_every_link_has_slopes():
     assert {type(link) for link in EVERY} == {*LINKS.values()} - {Share}
 
@@ -258,10 +256,10 @@ def test_every_link_has_slopes():
 @pytest.mark.parametrize("link", EVERY, ids=str)
 def test_slopes_are_differences(link):
     rng = np.random.default_rng(0)
-    for D in columns(link):
+    for D in (1, 2, 3, 5):
         F = scores(rng, link, 40, D)
         if isinstance(link, Truncated):
-            F = F[(np.abs(np.abs(F) - 0.9) > 1e-3).all(axis=1)]
+            F = F[(np.abs(np.abs(signed(F)[:, None] if D == 2 else F) - 0.9) > 1e-3).all(axis=1)]
         found = slopes(link, F, TOTAL)
         for d, step in enumerate(np.eye(D) * 1e-5):
             change = link.probability(F + step, TOTAL) - link.probability(F - step, TOTAL)
@@ -276,7 +274,7 @@ def slope_at(link, first, last, t):
 @pytest.mark.parametrize("size", [0.1, 40.0])
 def test_means_are_integrals(link, size):
     rng = np.random.default_rng(1)
-    for D in (1, 3):
+    for D in (1, 3, 2):
         base, end = scores(rng, link, 2, D, size), scores(rng, link, 2, D, size)
         found = mean_slopes(link, base, end - base, TOTAL)
         pieces = np.linspace(0, 1, 40).tolist() if size > 1.0 or isinstance(link, Truncated) else None
@@ -293,7 +291,7 @@ def test_means_are_integrals(link, size):
 )
 def test_means_times_steps_are_the_change(link, seed, size, far):
     rng = np.random.default_rng(seed)
-    for D in columns(link):
+    for D in (1, 2, 3, 5):
         base, end = scores(rng, link, 3, D, far), scores(rng, link, 3, D, size)
         found = mean_slopes(link, base, end - base, TOTAL)
         change = link.probability(base + (end - base), TOTAL) - link.probability(base, TOTAL)
@@ -306,6 +304,12 @@ def test_a_row_of_many_has_the_bits_of_one_alone():
     found = mean_slopes(Logistic(1.0), base, step, 1.0)
     for i in (0, 17, 39_999):
         assert_array_equal(mean_slopes(Logistic(1.0), base[i : i + 1], step[i : i + 1], 1.0)[0], found[i])
+
+
+def test_wrong_slopes_are_refused(monkeypatch):
+    monkeypatch.setattr("committee.vote.explain.contributions._slope_of_two", lambda link, F, p, total: 0.1 + 0.0 * F)
+    with pytest.raises(ArithmeticError, match=r"derivatives of Logistic\(scale=2.0\) do not sum to the changes"):
+        mean_slopes(Logistic(), np.zeros((2, 1)), np.ones((2, 1)), 1.0)
 
 
 def test_no_weight_has_no_slopes():

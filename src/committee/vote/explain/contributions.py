@@ -26,6 +26,7 @@ from committee.vote.links.probability import (
     Truncated,
 )
 from committee.vote.members import MemberCommittees
+from committee.vote.weighted_votes import signed
 from committee.voters.forest import Forest
 from committee.voters.model_forest import BoostedCommittees, LinearScores, ModelForest, TrainingRecord
 from committee.voters.rounds import LinearLeaves, Rounds
@@ -39,6 +40,8 @@ _POINTS += 0.5
 _CLOSE = 1e-13
 """Tolerance of the change of the probabilities along an interval."""
 _MOST_HALVINGS = 40
+_MOST_INTERVALS = 64
+"""Intervals per score at one width. More mean wrong derivatives, and would fill the memory."""
 _SLOPES_BLOCK = 1 << 20
 """Derivatives per block of rows."""
 
@@ -46,9 +49,9 @@ _SLOPES_BLOCK = 1 << 20
 def slopes(link: Link, F: F64, total: float) -> F64:
     """Derivatives dp_k / dF_d of a link's probabilities, ``(n, K, D)``, for the links of `LINKS` except `Share`."""
     p, K = link.probability(F, total), F.shape[1]
-    if K == 1:
-        upper = _slope_of_two(link, F[:, 0], p, total)
-        return np.stack([-upper, upper], axis=1)[:, :, None]
+    if K == 1 or (K == 2 and not isinstance(link, TemperedShare)):  # the other links use the difference of two scores
+        upper = _slope_of_two(link, signed(F), p, total)
+        return np.stack([-upper, upper], axis=1)[:, :, None] * np.array([-1.0, 1.0])[-K:]
     if isinstance(link, Truncated):
         most = 1.0 - 2.0 * link.floor
         told = (1.0 + np.clip(F, -most, most)).sum(axis=1)
@@ -108,6 +111,8 @@ def mean_slopes(link: Link, base: F64, step: F64, total: float) -> F64:
     for halving in range(_MOST_HALVINGS + 1):
         if not len(row):
             break
+        if len(row) > _MOST_INTERVALS * base.size:
+            raise ArithmeticError(f"the derivatives of {link} do not sum to the changes of its probabilities")
         part, change, steepest = _piece(link, base[row], step[row], begin, width, total)
         left = change - np.einsum("nkd,nd->nk", part, step[row])
         done = np.abs(left).max(axis=1) <= _CLOSE + steepest * rounding[row]
