@@ -32,7 +32,7 @@ from committee.learners.base.shared_parameters import EarlyStoppingParameters, w
 
 
 class BoostingRun(ABC):
-    """Rounds of one fit. `n_rounds` is the number of completed rounds."""
+    """Rounds of one fit. `n_rounds` counts the completed ones, and those that a warm start continues."""
 
     n_rounds: int = 0
 

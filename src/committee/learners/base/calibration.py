@@ -34,7 +34,7 @@ ENOUGH_ROWS = 100
 
 @dataclass(frozen=True, eq=False)
 class HeldOutEvidence:
-    """Evidence of votes ``(n, K)`` (`Link.evidence`), class numbers and weights of rows that count as `n_rows`."""
+    """`Link.evidence` of votes ``(n, K)``, class numbers and weights of rows; `n_rows` for `best_temperature`."""
 
     evidence: F64
     labels: NDArray[np.uint16]
@@ -205,7 +205,7 @@ SMALL_OPTIMISM = 0.4
 """Optimism at which both estimates of a temperature count alike, as a binary logarithm."""
 FIRST_COLUMNS = 4
 MOSTLY = 0.95
-"""Share of different digests among those of the chosen rows by which the first columns suffice for a sample."""
+"""Least share of distinct digests among the chosen rows at which the first columns suffice for a sample."""
 
 
 class BoostedCalibration(CalibratedClassifier):
@@ -251,7 +251,7 @@ class BoostedCalibration(CalibratedClassifier):
 
 @dataclass(frozen=True, eq=False)
 class SmallerFit:
-    """Evidence of a smaller fit on its own and on other rows, and of the whole fit on the former."""
+    """Evidence of a smaller fit on its training and test rows, and of the whole fit on the former."""
 
     whole: HeldOutEvidence
     train: HeldOutEvidence
@@ -259,7 +259,7 @@ class SmallerFit:
 
     @classmethod
     def of(cls, whole: F64, evidence: F64, labels: NDArray[np.uint16], fold: Fold) -> Self:
-        """Scale `evidence`, of training and then test rows, to the mean size of `whole`, both by the training rows."""
+        """Scale `evidence`, of training and then test rows, to the mean size of `whole` on the training rows."""
         n = len(fold.train)
         size, size_of_whole = (_mean_size(each, fold.train_weights) for each in (evidence[:n], whole))
         evidence = evidence * (size_of_whole / size if size > 0.0 else 0.0)
@@ -288,7 +288,7 @@ def temperature_of(fits: Sequence[SmallerFit], share_of_rows: float, share_of_ro
 
 
 def sampled_rows(rows: Rows, most: int, n_threads: int) -> Rows:
-    """Return rows of a count of about `most`, chosen by digests of their cells, and all rows of classes left below two.
+    """Return rows of a count of about `most`, chosen by digests of their cells, and all of a class with fewer than two.
 
     Rows of at most that count are returned as they are.
     """

@@ -115,9 +115,9 @@ class ValidationSet:
 def train_validation_split(
     rows: R, fraction: float, random: np.random.RandomState, classes: NDArray[Any] | None
 ) -> tuple[R, R]:
-    """Return training and held-out rows: whole groups, or a draw that is stratified by class.
+    """Return training and held-out rows: whole groups, or a draw, stratified by class.
 
-    `classes` are all labels; None for numbers.
+    `classes` are the distinct labels; None for numbers.
     """
     if rows.group is not None:
         order = random.permutation(int(rows.group.max()) + 1)
@@ -168,7 +168,7 @@ class HeldOutVotes:
     """Votes of the rounds of a fit on held-out or training rows."""
 
     after: Callable[[int], F64]
-    """Sum of the votes after t rounds, the intercept included, ``(n, D)``; called once for each t = 1, 2, ..."""
+    """Sum of the votes after t rounds, the intercept included, ``(n, D)``; early stopping calls it for t = 1, 2, ..."""
     total: Callable[[int], float]
     """Weight of the voters after t rounds."""
     link: Link | MeanLink

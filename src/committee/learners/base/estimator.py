@@ -196,7 +196,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         raise NotImplementedError
 
     def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
-        """Row weights ``(n,)`` of `row_weights` times class weights; None if the fit has neither."""
+        """Checked row weights ``(n,)``, of classifiers times class weights; None if the fit has neither."""
         return None if sample_weight is None or y is None else row_weights(sample_weight, y)
 
     @abstractmethod

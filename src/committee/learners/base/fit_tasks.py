@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Fitted = Callable[[], dict[str, Any] | None]
-"""Returns the fitted attributes so far, or None without a model. A callback that needs them calls it."""
+"""Function that returns the fitted attributes so far, or None without a model."""
 
 SCHEMA_VERSION = 1
 LEAST_PAUSE = 9.0
 """Least pause between writes of the file, in durations of the last write: writing takes at most a tenth of the time."""
 SOON = 0.2
-"""An interrupted fit writes the file unless the last write took more than these seconds."""
+"""Seconds of the last write above which an interrupted fit does not write the file."""
 _IRRELEVANT = frozenset({"n_jobs", "on_interrupt"})
 """Parameters that do not change the result of an uninterrupted fit."""
 

@@ -100,7 +100,7 @@ class Attribute:
 
 
 def parameter(default: T, text: str, *constraints: Any, type_words: str | None = None, after: str | None = None) -> T:
-    """Declare a parameter with a default. All models share this object, so it must not be changed.
+    """Declare a parameter with a default, which all models share and none may change.
 
     Constraints are those of scikit-learn's ``_parameter_constraints``, or ``"no_validation"`` alone. The annotation
     adds ``bool``, None, and the options of a ``Literal``. `after` names the keyword that it follows in the signature.

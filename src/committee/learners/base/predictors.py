@@ -56,7 +56,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
         return self.weights_with_classes(labels, checked_weights(sample_weight, labels))
 
     def weights_with_classes(self, labels: Labels, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Checked row weights times the class weights of their labels, scaled."""
+        """Multiply checked row weights by class weights, by `weighted_by_class`; ``ValueError`` if a class is lost."""
         of_classes = ClassWeights.of(self.class_weight, labels, weights)
         weights = weighted_by_class(weights, of_classes.of_rows(labels))
         left = encode_classes(labels[nonzero_weights(weights)])[0].tolist()

@@ -29,7 +29,7 @@ BLOCK = 2**16
 MOST_PARTS = 4096
 """Largest number of common units in the lower quartile of the weights that `multiples` tries."""
 LARGEST_MULTIPLE = 2**30
-"""Largest ratio of a weight to their lower quartile in `multiples`; larger ones count as this."""
+"""Largest ratio of a weight to the lower quartile in `multiples`; larger ones count as this."""
 
 
 def fit_generator(random_state: Any, labels: NDArray[Any] | None, weights: F64) -> RandomState:
@@ -47,7 +47,7 @@ def fit_generator(random_state: Any, labels: NDArray[Any] | None, weights: F64) 
 
 
 def table_seed(labels: NDArray[Any] | None, weights: F64) -> int:
-    """Return the seed of a table from its rows of positive weight; a weight that counts rows stands for that many."""
+    """Return a seed from the class sizes of the rows of positive weight; a weight that counts rows is their number."""
     counted = weights > 0.0
     times = weights[counted] if counts_rows(weights) else np.ones(int(counted.sum()))
     totals = [times.sum()] if labels is None else np.bincount(np.unique(labels[counted], return_inverse=True)[1], times)
@@ -174,7 +174,7 @@ class RowUnits:
         return np.where(count < n_parts, -1, rank * n_parts // count)
 
     def rows_of(self, units: Mask) -> tuple[NDArray[np.int32], F64 | None]:
-        """Rows with a unit in the mask, ascending, and the weight there of all rows, ``(n,)``; None if uniform."""
+        """Rows with a unit in the mask, ascending, and each row's weight in the mask, ``(n,)``; None if uniform."""
         if self.weight is None or self.row is None:
             return _numbers(units), None
         weights: F64 = np.bincount(self.row[units], self.weight[units], self.n_rows).astype(np.float64)
@@ -186,7 +186,7 @@ class GroupedUnits:
     group: Index
     """Group of each unit, ``(m,)``."""
     order: Index
-    """Groups in the order in which they are held out, ``(G,)``."""
+    """Groups in the order in which they are tried, ``(G,)``."""
     counts: NDArray[np.int64]
     """Units of each group and class, ``(G, K)``."""
 
@@ -197,7 +197,7 @@ class GroupedUnits:
         return cls(group, order, np.bincount(cell, minlength=len(order) * n_classes).reshape(len(order), n_classes))
 
     def held_out(self, share: float) -> Mask | None:
-        """Hold out each group in turn that brings their units closer to a share; if there is none, the smallest one.
+        """Hold out each group in turn that brings the held-out units closer to a share; if none does, the smallest.
 
         Each class keeps a unit. None if no group can be held out so.
         """
@@ -252,7 +252,7 @@ def _unit_interval(keys: NDArray[np.uint64]) -> F64:
 
 
 def _copies(keys: NDArray[np.uint64], whole: NDArray[np.uint64] | None) -> tuple[NDArray[np.intp], F64]:
-    """Places of keys that occur repeatedly, ascending, and the number of equal keys before each by order of `whole`."""
+    """Places of keys that occur repeatedly, ascending, and the number of equal keys before each, ordered by `whole`."""
     ordered = np.sort(keys)
     several = ordered[1:][ordered[1:] == ordered[:-1]]
     del ordered
@@ -278,7 +278,7 @@ def _among(keys: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Row numbers and weights of a training and a test set; `n_test` is the number of copies of test rows."""
+    """Row indices and weights of a training and a test set; `n_test` is the number of copies of test rows."""
 
     train: Index
     train_weights: F64
@@ -291,13 +291,13 @@ class Fold:
 class Folds:
     """Folds of rows by their contents, stratified by class.
 
-    Each different row has as many copies as its weight, summed over equal rows, has units of its class (`multiples`).
+    The copies of a distinct row are its weight, summed over equal rows, in units of its class (`multiples`).
     Copies are dealt out in turn, so that test rows may equal training rows. In resampled tables (`are_resampled`) each
-    different row has one copy. The order of rows and columns and the scale of weights do not matter.
+    distinct row has one copy. The order of rows and columns and the scale of weights do not matter.
     """
 
     row: Index
-    """First of the equal rows, for each of m different ones, ascending."""
+    """Index of the first of the equal rows, for each of m distinct ones, ascending."""
     weights: F64
     """Total weight of the equal rows, ``(m,)``."""
     copies: NDArray[np.int64]
@@ -350,7 +350,7 @@ FEW_ALIKE = 1 / 4
 def are_resampled(X: Matrix, digests: NDArray[np.uint64], n_copies: int) -> bool:
     """Return whether copies of different rows come from resampling, and not from columns of few values.
 
-    `digests` ``(n,)`` are `content_digests` of the different rows X; `n_copies` counts all rows.
+    `digests` ``(n,)`` are `content_digests` of the different rows X; `n_copies` counts their copies.
     """
     # where columns have few values, rows that differ in one column alone are about as frequent as equal rows
     n = len(digests)

@@ -1,4 +1,4 @@
-"""Parameters that several learners and their `fit` have; arguments give defaults and words that differ by learner."""
+"""Declarations of parameters that learners or their `fit` share; arguments are what differs by learner."""
 
 from __future__ import annotations
 
@@ -402,7 +402,6 @@ FIT_PARAMETERS = {
         "File from which the same fit resumes if it is killed; see `committee.Checkpoint`.",
     ),
 }
-"""Type and text of each parameter."""
 
 _OUTCOME = """
 

@@ -81,7 +81,7 @@ class StoredLearner(Storable, BaseEstimator):
         return hint(cls.__name__, method, keyword, own, fit[1:])
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, as scikit-learn's; the error for an unknown one suggests a name."""
+        """Set parameters as scikit-learn does; the error for an unknown one has a hint."""
         try:
             return super().set_params(**params)
         except ValueError as error:

@@ -38,7 +38,7 @@ from committee.objectives.losses.base import PlainGradient
 from committee.voters.rounds import LinearLeaves
 
 EXTRA_TREES, EXACT_FROM = 2 / 3, 50_000
-"""Share of the trees with random thresholds by "auto", and the rows from which it is 0; lines for numbers have 1."""
+"""Share of trees with random thresholds by "auto", and the row count from which it is 0; regressors with lines: 1."""
 LEAST_SCREENED = 1000
 """Least number of columns that screening leaves; else half the number of rows."""
 

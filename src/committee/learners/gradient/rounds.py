@@ -268,7 +268,7 @@ class LineSearch:
         self.spent = 0.0
         self.total: float = target.total
         self.objectives: list[float] = [target.mean_loss(F)]
-        """The objective over the total weight, before the first and after each round."""
+        """Objective divided by the total weight, before the first and after each round."""
 
     def step(self, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
         """Take the first step along `direction` that lowers the objective: `learning_rate` times the best, or the best.

@@ -93,7 +93,7 @@ class Shard:
         return self.kernel.begin(*self._derivatives(k), state.w, state.rows, features)
 
     def packed(self, layout: _core.WordLayout, by_units: bool, narrow: bool) -> NDArray[np.uint64]:
-        """Round gradients and hessians, and return two totals as whole numbers, followed by the root's histogram."""
+        """Round gradients and hessians; return whole numbers: sum |g|, sum h, and then the root's histogram."""
         totals = np.array(self.kernel.pack(layout, by_units), dtype=np.uint64)
         return np.concatenate([totals, self.kernel.root(narrow)])
 
@@ -194,7 +194,7 @@ class Shards(ABC):
     """Client of all shards of the training rows. Calls without a result are queued until the next call with one.
 
     The calls of `journal` give a shard that is rebuilt from its rows the state of the one that was lost. `sizes` are
-    the rows of each shard; together they are all rows, in order.
+    numbers of rows; the shards are all rows, in order.
     """
 
     def __init__(self, sizes: Sequence[int]) -> None:
@@ -224,7 +224,7 @@ class Shards(ABC):
     def move(
         self, known: bool, run: int, tree: tuple[Any, ...], value: F64, lines: LeafLines | None, step: float, k: int
     ) -> None:
-        """Move the scores in each shard along the tree grown last or, if `known`, along one from a record."""
+        """Queue a move of all scores along the tree grown last or, if `known`, along one from a record."""
         done = Call("catch_up", (run, tree, value, lines, step, k))
         self._queue.append(done if known else Call("move", done.same))
         self._write_down(self._queue)

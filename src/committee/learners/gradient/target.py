@@ -1,4 +1,4 @@
-"""Loss of a target at scores ``(n,)``, or ``(D, n)`` where each row has D > 1 of them, and bases of its learners."""
+"""Loss of a target at scores, and bases of the learners that boost it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LEAST_HESSIAN = 1e-6  # least hessian of Newton's responses, as a share of the 
 class Target:
     """Loss with the targets or class numbers of n rows and their weights (`None` if none are given).
 
-    Targets are ``(n,)``, or ``(D, n)`` with one for each of D scores. Of the latter losses add up, each divided by the
+    Targets are ``(n,)``, or ``(D, n)`` with one for each of D scores. Losses of the latter add up, each divided by the
     square of the score's `scale`; gradients are by scores in units of it.
     """
 
@@ -131,7 +131,7 @@ class Target:
         return np.asarray(np.sum(each, axis=0))
 
     def write_gradients(self, F: F64, w: F64 | None, gradient: F64, hessian: F64, n_threads: int) -> None:
-        """Write gradients and hessians of rows of weights w at scores F, with respect to scores in their units."""
+        """Write gradients and hessians of rows of weights w at scores F, with respect to scores in units of `scale`."""
         write_gradients(self.loss, self.y, F, w, gradient, hessian, n_threads)
         if self.scale is not None:
             gradient /= self.scale[:, None]
@@ -217,7 +217,7 @@ def refits(loss: Loss) -> bool:
 def add_tree(
     F: F64, leaf: I32, value: F64, lines: LeafLines | None, X: Any, step: float, first: int, n_threads: int
 ) -> None:
-    """F <- F + step b(x) in place, of F ``(n,)`` or ``(D, n)``: `value` ``(N, k)`` moves k scores from `first` on.
+    """Add step b(x) to F ``(n,)`` or ``(D, n)`` in place: `value` ``(N, k)`` moves k scores from `first` on.
 
     X are the encoded rows, for lines in leaves.
     """

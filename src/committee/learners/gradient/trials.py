@@ -41,7 +41,7 @@ SHARE_OF_LOSS = 0.02
 FEW_ROWS = 500  # fewer have no trials of more leaves
 ROWS_OF_ROUND, FEATURES_OF_NODE = 0.7, 0.5  # shares that "auto" draws
 DOUBLINGS = 2
-"""How often trials may replace a number of leaves by twice as many and one."""
+"""How often trials may replace a number of leaves by twice as many plus one."""
 LEAVES_BY_ROWS = ((50_000, 63), (10_000, 31), (0, 15))
 """Least number of rows and number of leaves of a tree, measured in docs/defaults.md."""
 N_BLOCKS = 10
@@ -55,7 +55,7 @@ def leaves_by_rows(n: float) -> int:
 
 
 def most_leaves(n: float) -> int:
-    """Return the number of leaves after all doublings of trials."""
+    """Return the number of leaves for n rows after all doublings."""
     return (leaves_by_rows(n) + 1 << DOUBLINGS) - 1
 
 
@@ -95,7 +95,7 @@ Trial: TypeAlias = Callable[[PartedRows, float, RoundSettings], GradientRun]
 
 @dataclass(frozen=True, eq=False)
 class TrialResult:
-    """Held-out losses of runs with the learning rate `step` * `TRIAL_RATE`."""
+    """Held-out losses, or values of `TrialScore`, of runs with learning rate `step` * `TRIAL_RATE`."""
 
     settings: RoundSettings
     curve: list[float]
@@ -107,7 +107,7 @@ class TrialResult:
 
     @property
     def rounds(self) -> float:
-        """Best number of rounds, in rounds of `TRIAL_RATE`."""
+        """Best number of rounds, 0.5 if none is best, in rounds of `TRIAL_RATE`."""
         return max(0.5, float(np.argmin(self.curve))) * self.step
 
     def gain_on(self, other: TrialResult) -> tuple[float, float]:
@@ -159,7 +159,7 @@ CLASSES, NUMBERS = Pace(1.2, 0.1), Pace(1.8, 0.06)
 
 
 class TrialScore:
-    """Minus the score of the held-out rows of a run, by the first scorer of `scoring`."""
+    """Minus the score of a run's held-out rows by the first scorer of `scoring`, plus `TIE` of the loss."""
 
     def __init__(self, scoring: Any, parted: PartedRows, run: GradientRun, classes: Any) -> None:
         several = isinstance(scoring, list | tuple) and bool(scoring)
@@ -186,7 +186,7 @@ class TrialScore:
         self._kept = np.atleast_2d(self._run.scored.scores(self._places)).T.copy()
 
     def pseudo_values(self, whole: float) -> F64:
-        """Return jackknife pseudo-values B v - (B - 1) v_b of the value v = `whole` that was kept, ``(B,)``.
+        """Return jackknife pseudo-values B v - (B - 1) v_b of the value v = `whole` at the kept scores, ``(B,)``.
 
         v_b is the value without block b of B blocks of rows.
         """
@@ -228,7 +228,7 @@ def tried(
     scored: Callable[[PartedRows, GradientRun], TrialScore] | None = None,
     step: float = 1.0,
 ) -> TrialResult:
-    """Return held-out losses of runs of at most `most` rounds, each of which holds out other rows.
+    """Return held-out losses of runs of at most `most` rounds, one run for each of `parted`.
 
     The runs end early if their least loss is not below that of a rival after as many rounds, `PATIENCE` or more.
     """
