@@ -40,7 +40,7 @@ _FIRST_YEAR, _LAST_YEAR = 1500, 2200
 MISSING = "(missing)"
 
 Predict = Callable[[Any], F64]
-"""Predictions of rows: probabilities, shape (n, K), or numbers, shape (n, q)."""
+"""Function that predicts rows: probabilities, shape (n, K), or numbers, shape (n, q)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +103,10 @@ def encoded_rows(model: Any, X: Any) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """`places` are increasing values (seconds for dates and times), or 0, 1, ... for the categories `names`, the last
-    of which is `MISSING` if rows lack the value. `dependence` and `local` have the shape (places, K), `missing` (K,),
-    and `individual` (places, rows, K). `n_rows` is 0 for effects by the training record of the trees.
+    """Effect of a column at `places`: increasing values (seconds for dates and times), or 0, 1, ... for the categories
+    `names`, the last of which is `MISSING` if rows lack the value. `dependence` and `local` have the shape (places, K),
+    `missing` (K,), and `individual` (places, rows, K). `seen` (m,) has values of the column in some rows. `n_rows` is 0
+    for effects by the training record of the trees.
     """
 
     column: str
@@ -134,7 +135,7 @@ class ColumnGrid:
 
 @dataclass(frozen=True, eq=False)
 class PairEffect:
-    """Mean predictions `dependence`, shape (values of y, values of x, K)."""
+    """Mean predictions `dependence` by values of two columns, shape (values of y, values of x, K)."""
 
     x: ColumnGrid
     y: ColumnGrid

@@ -56,8 +56,8 @@ class AgainstBest:
 
 @dataclass(frozen=True, eq=False)
 class ModelResult:
-    """`place` is 1 for the best mean, and `None` for models that are not ranked. `average_rank` is the mean over folds
-    of the rank within the fold, `margin_quantiles` (101,) that of the quantiles of the training margins.
+    """Results of a model. `place` is 1 for the best mean, `None` if it is not ranked. `average_rank` is the mean over
+    folds of the rank within the fold, `margin_quantiles` (101,) that of the quantiles of the training margins.
     """
 
     name: str
@@ -106,7 +106,7 @@ class ModelResult:
 
 @dataclass(frozen=True)
 class TableSummary:
-    """`classes` are numbers of rows by class, `numbers` minimum, mean and maximum of a numeric target."""
+    """Sizes of a table, row counts by class, or minimum, mean and maximum of a numeric target (`numbers`)."""
 
     name: str
     target: str
@@ -120,9 +120,9 @@ class TableSummary:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The first of `metrics` ranks the models. `assignment` is how rows are assigned to folds, empty for random folds.
-    `stopped` is "an interrupt" or "the time limit" if the run ended early, and `folds_done` the number of folds that
-    all models finished then.
+    """Compared models, ranked by the first of `metrics`. `assignment` is how rows are assigned to folds, empty if at
+    random. `stopped` is "an interrupt" or "the time limit" if the run ended early, and `folds_done` the number of folds
+    that all models finished then.
     """
 
     table: TableSummary

@@ -17,7 +17,7 @@ MOST_DEVIATIONS = 3
 """Number of metrics above which the table of scores shows means without standard deviations."""
 
 MOST_NAMES = 4
-"""Most models whose differences a sentence lists, and names that remain of a list that is cut."""
+"""Most models whose differences a sentence lists; also the number of names before "and 3 more"."""
 
 LARGE_LOSS, LARGE_ERROR = 1.25, 1.5
 """A difference is large if the loss, or 1 - score, is at least this multiple of that of the best model."""

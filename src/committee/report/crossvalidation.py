@@ -37,7 +37,7 @@ FITS = "committee.comparison/2"
 
 @dataclass(frozen=True, eq=False)
 class FoldResult:
-    """`error` is the type and message of the exception that ended the fold."""
+    """Metrics of a fold, or as `error` the type and message of the exception that ended it."""
 
     figures: dict[str, float | None] = field(default_factory=dict)
     margin_quantiles: NDArray[np.float64] | None = None

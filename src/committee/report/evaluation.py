@@ -51,14 +51,14 @@ LEAST_ROWS = 10
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """`counts` (K, K) are numbers of rows, or their weights, by true and predicted class."""
+    """`counts` (K, K) of rows, or sums of their weights, by true and predicted class."""
 
     classes: NDArray[Any]
     counts: NDArray[Any]
 
     @classmethod
     def of(cls, y: ArrayLike, predicted: ArrayLike, classes: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """`classes` contains all labels of `y` and `predicted`."""
+        """Count rows by true and predicted class; `classes` contains all labels of `y` and `predicted`."""
         from sklearn.metrics import confusion_matrix
 
         labels = np.asarray(classes)
@@ -116,7 +116,7 @@ def _amount(n: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """`confusion` and `reliability` are of classes, `thresholds` of two, if a threshold or costs were given."""
+    """Metrics on rows; `confusion` and `reliability` of classes, `thresholds` of two, given a threshold or costs."""
 
     n_rows: int
     figures: tuple[Measured, ...]
@@ -360,7 +360,7 @@ def out_of_fold(
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Evaluation | None:
-    """Cross-validate copies of a learner; `None` for too few rows or classes.
+    """Evaluate out-of-fold predictions of copies of a learner; `None` for too few rows or classes.
 
     Groups and times of `folds` are for all rows, also those of weight 0, which are left out.
     """

@@ -284,7 +284,7 @@ class RankedClass:
 
     @classmethod
     def of(cls, name: str, is_class: NDArray[np.bool_], score: F64, weights: F64 | None = None) -> RankedClass:
-        """Some of the rows, but not all, are of the class."""
+        """Compute the ROC and precision-recall curves of a class that some rows have, but not all."""
         from sklearn import metrics
 
         given = is_class, score

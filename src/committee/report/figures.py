@@ -257,9 +257,7 @@ class ThresholdModel:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """Weight of the rows at a threshold that are `predicted` positive, and `right` in that; `cost` is the mean of a
-    row.
-    """
+    """Weights of the rows `predicted` positive at a threshold and of those that are (`right`); mean `cost` of a row."""
 
     threshold: float
     remark: str

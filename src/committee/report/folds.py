@@ -52,7 +52,7 @@ class Folds:
         time: ArrayLike | None = None,
         names: Mapping[str, str | None] | None = None,
     ) -> Self:
-        """`names` are of the columns or series given as "groups" and "time"."""
+        """Number the groups and read the times; `names` are of the columns or series given."""
         group_name, time_name = ((names or {}).get(key) or key for key in ("groups", "time"))
         if groups is not None and time is not None:
             raise ValueError("groups and time are both given; folds are either of whole groups, or in order of time")
@@ -200,7 +200,7 @@ def _moments(time: ArrayLike, name: str) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """`codes` (n,) are indices in the sorted labels `classes` (K,)."""
+    """Labels of rows: indices `codes` (n,) in the sorted `classes` (K,)."""
 
     classes: NDArray[Any]
     codes: NDArray[np.intp]
@@ -249,7 +249,7 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Numbers(Labels):
-    """No `classes`, and zeros as `codes`, so that folds are not stratified."""
+    """A numeric target: no `classes`, and zeros as `codes`, so that folds are not stratified."""
 
     values: F64
 
@@ -336,7 +336,7 @@ class ComparedRows:
 
     @classmethod
     def of(cls, frame: Any, y: Any, task: Task | None, target: str | None, **given: Any) -> ComparedRows:
-        """`given` are `groups`, `time` and `sample_weight`, as for `compare`."""
+        """Take rows of weight above 0; `given` are `groups`, `time` and `sample_weight`, as for `compare`."""
         found = {key: value if isinstance(value, str) else getattr(value, "name", None) for key, value in given.items()}
         names = {key: name for key, name in found.items() if isinstance(name, str) and name}
         time = given.pop("time")

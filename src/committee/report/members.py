@@ -31,7 +31,7 @@ IN_MEMBERS_GRID = frozenset(
 """Stored figures of the candidates that `members_grid` and `left_out_grid` show."""
 
 _SHOWN_SHARE = 0.05
-"""A table has a line for the bytes of names, categories and texts of columns above this share of the members'."""
+"""Share of the members' bytes above which names, categories and texts of columns have a line in the table."""
 MOST_CLASSES, MOST_ROWS = 20, 12
 """Classes and rows that tables show."""
 

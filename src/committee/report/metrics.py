@@ -68,7 +68,6 @@ class FittedFold:
 
     @property
     def errors(self) -> F64:
-        """Predicted minus true numbers, shape (m,)."""
         return np.asarray(self.predicted - self.y_test, dtype=np.float64)
 
 
@@ -353,7 +352,6 @@ METRICS_OF_NUMBERS: dict[str, Metric] = {
     ),
     **{name: METRICS[name] for name in ("fit_seconds", "predict_microseconds", "n_voters", "n_nodes")},
 }
-"""Metrics of regressors by their names."""
 
 
 def metrics_of(numbers: bool) -> dict[str, Metric]:
@@ -399,7 +397,7 @@ def default_metrics(counts: Collection[float], folds: int, *, at_random: bool = 
 def chosen_metrics(
     metric: str | Iterable[str] | None, numbers: bool | None = False, n_classes: int = 2
 ) -> tuple[str, ...]:
-    """`numbers` is `None` before the task is known."""
+    """Return checked names of metrics; `numbers` is `None` before the task is known."""
     if metric is None:
         return ("rmse",) if numbers else ("accuracy",)
     names = (metric,) if isinstance(metric, str) else tuple(metric)

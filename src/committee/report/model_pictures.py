@@ -38,7 +38,7 @@ MOST_BARS = 12
 """Columns that are drawn; all importances if there is only one more."""
 
 MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 20
-"""Most and fewest rows whose contributions are averaged."""
+"""Largest and smallest limit of the rows whose contributions are averaged."""
 
 SMALL = 0.15
 """Share of the largest effect below which a column gets the finer scale."""
@@ -155,8 +155,8 @@ _MOST_CLASSES = 6
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """`number` is as of ``apply``. `classes` are class shares, or 1 for the class that the leaf votes for, 0 for
-    others.
+    """A leaf, with its node `number` and `share` of the training rows. `classes` (K,) are class shares, or 1 for the
+    class that the leaf votes for, 0 for others.
     """
 
     number: int
@@ -278,7 +278,7 @@ def _class_stacks(found: TreeLeaves) -> tuple[list[tuple[Color, str]], list[Stac
 
 
 def terms_picture(model: Any, rows: F64) -> Picture:
-    """Draw the largest terms of each leaf: coefficients times the deviations of their columns over encoded `rows`."""
+    """Draw the largest terms of the largest leaves: coefficients times deviations of columns over encoded `rows`."""
     label, frame, design = leaf_scores(model)
     deviation, names = design.matrix(rows).std(axis=0), design.names(model.table_)
     effects = frame[:, -len(design) :].to_numpy()[:MOST_LINEAR] * deviation

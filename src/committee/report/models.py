@@ -168,7 +168,6 @@ PEERS: dict[str, Peer] = {
     "catboost": Peer("catboost", "catboost.CatBoost", _catboost, _catboost_size),
     BASELINE: Peer("sklearn", "sklearn.dummy.Dummy", lambda kind, *_: kind(), lambda model: None),
 }
-"""Peers by their names on the command line."""
 
 
 def installed_peers() -> list[str]:
@@ -263,7 +262,6 @@ class ComparedModel:
 
 
 def voting_part(model: Any, X: Matrix) -> tuple[Any, Matrix]:
-    """Return the last step of a pipeline, and the matrix that it votes on."""
     return (model[-1], model[:-1].transform(X)) if hasattr(model, "steps") else (model, X)
 
 
@@ -295,7 +293,7 @@ def compared_models(
     numbers: bool | None = False,
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[ComparedModel]:
-    """`numbers` is `None` before the task is known."""
+    """Return the models to compare; `numbers` is `None` before the task is known."""
     given = parameters or {}
     if isinstance(models, Mapping):
         chosen = [ComparedModel(name, each, given.get(name, {})) for name, each in models.items()]

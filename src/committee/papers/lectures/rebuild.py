@@ -33,7 +33,7 @@ def rebuild(
     """Lecture notes on composition of classifiers: margins and the voting bound, gradient boosting, forests.
 
     Files: tables as CSV and Markdown, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
-    ``cells-small.jsonl``). Only the margins read a table, `vehicle`; the small one is `iris`.
+    ``cells-small.jsonl``). Only the margins read a table: `vehicle`, or `iris` if `small`.
     """
     from committee.papers.lectures import margins, simulations
     from committee.papers.lectures.simulations import FULL, QUICK, SMALL

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class LecturePlan:
     rounds: tuple[int, ...]
-    """Rounds of AdaBoost after which margins are measured; the lecture notes' are 5, 100 and 1000."""
+    """Rounds of AdaBoost after which margins are measured."""
     folds: int  # stratified folds of the table
     repeats: int  # random draws of each simulation
     training_rows: int
@@ -65,7 +65,7 @@ STEP: dict[str, Any] = {
     "extra_trees": False,
     "growth": "leaf",
 }
-"""Settings, all named, so that new defaults do not change them."""
+"""Parameters of gradient boosting, all named, so that new defaults do not change them."""
 SUBSAMPLES = (1.0, 0.5, 0.25)
 LOSSES = ("exponential", "log_loss", "squared_error")  # losses for two classes; the last is regression on -1 and +1
 
@@ -74,7 +74,7 @@ ADABOOST = "exponential, by votes"  # AdaBoost itself: the gradient method for e
 
 @dataclass(frozen=True)
 class BoostingMethod:
-    """`task` is "classes" or "numbers"; each tree is trained on the share `subsample` of the rows."""
+    """Method on the `task` "classes" or "numbers", with the share `subsample` of the rows for each tree."""
 
     task: str
     loss: str
@@ -264,7 +264,7 @@ FOREST: dict[str, Any] = {
     "voting": "soft",
     "calibrate": None,
 }
-"""Breiman's forest with averaged class shares."""
+"""Parameters of Breiman's forest with averaged class shares."""
 
 
 def forest_tasks(plan: LecturePlan, seed: int, _: Folder = None) -> list[Task]:
@@ -290,7 +290,7 @@ class ForestCurves:
 
     @property
     def test_of_as_many(self) -> F64:
-        """Test errors with a share `UNSEEN` of the trees, about as many as vote on a row out of bag."""
+        """Test errors ``(repeats, T)`` of a share `UNSEEN` of the trees, about as many as vote on a row out of bag."""
         trees = np.arange(1, self.test.shape[1] + 1)
         return self.test[:, np.maximum(1, np.round(UNSEEN * trees)).astype(np.intp) - 1]
 

@@ -41,8 +41,7 @@ from committee.voters.forest import Forest
 
 FOREST, ADABOOST, DEEP_FOREST = "forest", "AdaBoost", "deep forest"
 ENSEMBLES = (FOREST, ADABOOST, DEEP_FOREST)
-"""The document's two ensembles of trees of depth 2, and a forest of unlimited trees, whose errors are closer to the
-document's."""
+"""The document's two ensembles, and a forest of unlimited trees, whose errors are closer to the document's."""
 
 UWS, EWS, SM1, SM2, SM2_SIMPLEX = "UWS", "EWS", "SM1", "SM2", "SM2, w >= 0"
 PWS = ("PWS.05", "PWS.20", "PWS.50")
@@ -156,8 +155,8 @@ def _full_trees(committee: Committee, depth: int) -> float:
 
 
 def measured(margins: F64, weights: F64, test: SignedVotes, positive: NDArray[np.bool_]) -> dict[str, Any]:
-    """Measure weights. The equilibrium margin is that of the T voters and their opposites; a tie elects the negative
-    class.
+    """Count the test rows that weights predict wrong (ties elect the negative class), and describe their training
+    `margins`; the equilibrium margin is that of the T voters and their opposites.
     """
     lead, clipped = test.matrix @ weights, np.clip(margins, -1.0, 1.0)
     return {
@@ -235,8 +234,8 @@ def depth_tasks(
 
 
 def depth_cell(fold: Fold, depth: int | None, trees: int) -> Cell:
-    """``theorem`` is the result of `gaussian_margins` for AdaBoost, None if a tree is perfect. The equilibrium margins
-    of all methods assume the same set of voters: `trees` voters and their opposites.
+    """Measure boosting methods at one depth. ``theorem`` is the result of `gaussian_margins` for AdaBoost, None if a
+    tree is perfect. The equilibrium margins assume the same set of voters: `trees` voters and their opposites.
     """
     found: dict[str, Any] = {}
     theorem = None

@@ -55,7 +55,7 @@ class PublishedTable:
     ensemble: str  # out of "forest", "AdaBoost"
     objectives: tuple[str, ...]  # one, or the three of PWS
     changes: tuple[str, ...]
-    """``("mean", "least")`` gains of the margins, decreases of ``("variance", "range")``, or none."""
+    """Figures in each row's `changes`: gains ``("mean", "least")``, decreases ``("variance", "range")``, or none."""
     rows: dict[str, PublishedRow]  # by title
     not_errors: tuple[str, ...]  # titles whose row has numbers of another table in place of errors
 
@@ -132,7 +132,7 @@ class MarginResults:
         return float(np.mean([cell["objectives"][objective][figure] - cell[figure] for cell in cells]))
 
     def mark(self, name: str, ensemble: str, objective: str, *, corrected: bool = False) -> str:
-        """Return `HELPS`, `HURTS` or `NEITHER` by a paired t-test, ordinary as in the document, or `corrected`."""
+        """Return `HELPS`, `HURTS` or `NEITHER` by a paired t-test of an objective's errors, ordinary or `corrected`."""
         cells = self.of_table(name, ensemble)
         if len(cells) < 2:
             return NEITHER
@@ -150,7 +150,7 @@ class MarginResults:
 class Directions:
     tables: int
     raised: dict[str, int]
-    """Tables where "mean", "median", "least", "minimum" or "equilibrium" rises by at least `SHOWN`, by these names."""
+    """Count of tables where "mean", "median", "least", "minimum" or "equilibrium" rises by `SHOWN` or more, by name."""
     lowered: dict[str, int]  # the same for "variance" and "range", where they fall
     marks: str  # `HELPS`, `HURTS` or `NEITHER` for each table
 

@@ -231,7 +231,7 @@ def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> f
 
 
 def course(bounds: F64, edges: F64) -> dict[str, Any]:
-    """Return bounds after 1, 2, 4, ... voters, and medians of the edges of the voters between."""
+    """Return bounds after 1, 2, 4, ... voters, medians of the edges between, and the first, median and least edge."""
     ends = [2**k for k in range(len(bounds).bit_length())]
     medians = [float(np.median(edges[end // 2 : end])) for end in ends]
     return {

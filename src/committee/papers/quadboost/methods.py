@@ -54,7 +54,7 @@ class PublishedErrors:
 
     @property
     def test_rows(self) -> int:
-        """Every error of the document is a whole number of these."""
+        """Number of test rows, the denominator of the document's errors."""
         return self.rows - self.training_rows
 
     def wrong(self, method: str) -> int:

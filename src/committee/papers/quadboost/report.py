@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 PAIRS = tuple(combinations((LINF, L2, LPBOOST, ADABOOST, VANILLA, L1), 2))
-"""Every two methods, in the order of the document's Table 2."""
+"""Pairs of methods, in the order of the document's Table 2."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ BENCHMARK: dict[str, Any] = {
 SUBAGGING, RATIO = "subagging times", "subagging ratio"
 BOOSTING, LEAVES = "AdaBoost iterations", "ProbitBoost iterations"
 SHOWN = (1, 2, 5, 10, 20, 50, 100), (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-"""Values in the table: of the counts, and of the ratio."""
+"""Parameter values in the table: counts, and ratio."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def figure2(errors: dict[str, F64], simulation: Simulation = PAPER) -> Figure:
 
 @dataclass(frozen=True)
 class Growth:
-    """Sizes of the study of Theorem 2: test errors by the number n of training rows, after T = n^nu rounds."""
+    """Sizes of the study of Theorem 2: test errors by n and nu."""
 
     rows: tuple[int, ...] = (250, 500, 1000, 2000, 4000, 8000)  # numbers n of training rows
     exponents: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75)  # values of nu, for T = n^nu rounded up; 0 is one round

@@ -49,7 +49,7 @@ class Task:
 
 
 def key_of(cell: Cell, place: Mapping[str, Any]) -> Key:
-    """Return the key of a cell: its values by the names of a place, without the digest."""
+    """Return the key of a cell: its values of the names in `place`, without the digest."""
     return tuple(cell[name] for name in place if name != "digest")
 
 

@@ -247,7 +247,7 @@ class Fold:
 
 
 DIMENSION, EFFECTIVE, NOISE = 10, 5, 0.1
-"""d and E as the SBPMT paper has them; it leaves q open, and 0.1 is Mease and Wyner's."""
+"""Number of columns, and E, of the SBPMT paper; it leaves q open, and 0.1 is Mease and Wyner's."""
 
 
 def mease_wyner(n: int, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

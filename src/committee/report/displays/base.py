@@ -103,11 +103,9 @@ class Display(ABC):
 
 
 class ChartDisplay(Display):
-    """A display of one chart."""
-
     @abstractmethod
     def chart(self) -> Chart:
-        """Describe the picture."""
+        """Return the chart to draw."""
 
     def _draw(self, ax: Axes | None) -> None:
         draw_chart(self.chart(), self._axes(ax, 7.2, 4.0))
@@ -126,7 +124,7 @@ class PanelsDisplay(Display):
 
     @abstractmethod
     def panels(self) -> list[tuple[str, Chart]]:
-        """Describe the charts, each with its heading."""
+        """Return the charts to draw, each with its heading."""
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
         """Draw the charts.

@@ -293,7 +293,7 @@ class MeanContributionDisplay(Display):
         return cls(sizes, names, subject=subject, max_features=max_features, sample_weight=weights)
 
     def bars(self) -> list[Bar]:
-        """Describe the picture."""
+        """Return the bars to draw: the largest means, and one for the sum of the others."""
         order = np.argsort(-self.mean, kind="stable").tolist()
         n_bars = min(self.max_features, max(1, np.count_nonzero(self.mean)))
         rows = [

@@ -34,8 +34,8 @@ _MOST_CLASSES = 2  # whose sums are written
 
 @dataclass(frozen=True, eq=False)
 class LeafReading:
-    """Kind of leaf values. `start` (D,) begins a sum; D is 1 for two classes and for a predicted number, else K.
-    `factor` multiplies votes besides their weights.
+    """Kind of leaf values. `start` (D,) begins a sum; D is 1 for a predicted number and for "sums" of two classes, else
+    K. `factor` multiplies votes besides their weights.
     """
 
     kind: Literal["sums", "shares", "means"]
@@ -124,7 +124,7 @@ def plain_signed(number: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PlainTree:
-    """One tree, or the sum of `n_summed` trees of the same tests, as pairs of column and condition.
+    """One tree, or the sum of `n_summed` trees of the same `tests`: pairs of column and condition, one per node.
 
     `missing` is the answer for missing values: 0 for yes, 1 for no, -1 if it is not shown. `values` are the contents of
     the nodes, (N, D); `output` is the class index of a tree for a single class.
@@ -302,7 +302,8 @@ def _small(votes: WeightedVotes) -> MemberTrees:
 
 @dataclass(frozen=True, eq=False)
 class RowPath:
-    """`sums` has one text for each of the two likeliest classes, or one in all. `had_missing` (p,) marks the columns
+    """Row `number`: `paths`, the set of its nodes in each tree, and texts of the tested `values`.
+    `sums` has one text for each of the two likeliest classes, or one in all. `had_missing` (p,) marks the columns
     that have missing values in the given rows.
     """
 

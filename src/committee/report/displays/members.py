@@ -70,7 +70,7 @@ class MemberDisagreementDisplay(Display):
         return cls([*answers.names, "vote"], answers.disagreement(), of_classes=answers.classes is not None)
 
     def cells(self) -> CellMap:
-        """Describe the picture: the lower triangle, in stronger colour for more disagreement."""
+        """Return the cells to draw: the lower triangle, in stronger colour for more disagreement."""
         below = np.argwhere(np.tril(np.ones(self.disagreement.shape, dtype=bool), -1)).tolist()
         most = max(float(self.disagreement[i, k]) for i, k in below) or 1.0
         cells = {}
@@ -140,7 +140,7 @@ class MemberVotesDisplay(Display):
         return cls(MemberAnswers.of(estimator, X, y), max_rows=max_rows).plot(ax)
 
     def dot_rows(self) -> DotRows:
-        """Describe the picture."""
+        """Return the rows of dots to draw."""
         found, rows = self.answers, self.rows
         of_classes = found.classes is not None
         predicted = found.vote[rows].argmax(axis=1)

@@ -28,7 +28,7 @@ _BAR_WIDTH, _BAR_HEIGHT = 0.52, 0.13
 
 @dataclass(frozen=True, eq=False)
 class TreeShape:
-    """`x` are the middles of the nodes from the left edge of the tree, `level` their depths."""
+    """Places of a tree's nodes (N,): middles `x` from the left edge of the tree, and depths `level`."""
 
     x: F64
     level: Index
@@ -173,7 +173,7 @@ class SmallEnsembleDisplay(Display):
         draw_sketch(sketch, self._axes(ax, sketch.width + 0.3, sketch.height + 0.2), shrink)
 
     def sketch(self) -> Sketch:
-        """Describe the picture."""
+        """Return the sketch to draw."""
         trees = self.words.trees
         shapes = [TreeShape.of(tree.children, self._node_widths(tree), _BETWEEN) for tree in trees]
         widths = [max(shape.width, _text_room(tree.name, _TITLE)) for shape, tree in zip(shapes, trees, strict=True)]

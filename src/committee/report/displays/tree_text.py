@@ -146,7 +146,7 @@ def _number(value: float, digits: int = 4) -> str:
 
 @dataclass(frozen=True)
 class TreeText:
-    """`values` are the contents of the nodes of the one tree of `forest`: class indices, numbers, or `None` for a
+    """Texts of the one tree of `forest`. `values` are contents of its nodes: class indices, numbers, or `None` for a
     linear function without a mean.
     """
 

@@ -112,7 +112,7 @@ class Chart:
     """Marks on two labelled scales.
 
     `names` are the categories at 0, 1, ... of the x axis. A `small` chart is one of many, without a legend. `title` is
-    the title of the legend. `has_legend` is False where several charts share one legend.
+    that of matplotlib's legend. `has_legend` is False where several charts share one legend.
     """
 
     x: Scale

@@ -35,7 +35,7 @@ _LONGEST_NAME = 120.0
 
 @dataclass(frozen=True)
 class Bar:
-    """`is_rest` marks the sum of other bars; a line covers `span`."""
+    """A named bar from 0 to `value`, with a line over `span`; `is_rest` marks the sum of other bars."""
 
     name: str
     value: float
@@ -65,7 +65,7 @@ def bars(
     largest: float | None = None,
     most_lines: int = 1,
 ) -> Markup:
-    """`least` and `largest` give several pictures one scale; names have at most `most_lines` lines."""
+    """Draw bars; `least` and `largest` give several pictures one scale, names have at most `most_lines` lines."""
     values = [value for bar in rows for value in (bar.value, bar.end)]
     low = min([0.0, *values]) if least is None else min(0.0, least)
     high = max([0.0, *values]) if largest is None else max(0.0, largest)
@@ -134,7 +134,7 @@ def _write(parts: list[Markup], text: str, y: float, most_lines: int, *, kind: s
 
 @dataclass(frozen=True)
 class DotRow:
-    """A line covers `span`, by default one standard deviation on either side of the mean, which is marked."""
+    """Dots at `values`; a line covers `span`, by default one standard deviation on either side of the marked mean."""
 
     name: str
     values: Sequence[float]
@@ -228,7 +228,7 @@ def _percent(place: float) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """`strength` of the colour is from 0 to 1."""
+    """A cell of a map; the `strength` of its colour is from 0 to 1."""
 
     color: Color
     strength: float
