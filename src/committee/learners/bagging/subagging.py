@@ -50,8 +50,6 @@ CELLS = 4_000_000  # most votes, or covariances of rows and votes, in memory at 
 
 @with_parameters
 class SubsampledVote(GroupedRows, CalibratedClassifier):
-    """Base of committees whose voters are trained on subsamples of the rows."""
-
     draws_: NDArray[np.uint8] = fitted(
         """Training rows of each voter, one bit a row as in `numpy.packbits`. Absent with ``bootstrap=True``, for one
         class, and where groups were drawn, as are the attributes that follow from it.""",

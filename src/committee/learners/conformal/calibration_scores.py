@@ -82,9 +82,9 @@ class RowCategories:
         return len(self.groups) * len(self.classes)
 
     def numbers(self, groups: Sequence[Group] | None, labels: Index | None) -> Index:
-        """Return category numbers: ``(n,)`` of groups, else ``(1,)``, with several classes broadcast with `labels`.
+        """Return the category index of each row, -1 in unknown groups: ``(n,)``, or without groups ``(1,)``.
 
-        Unknown groups have -1.
+        With several classes it is broadcast with `labels` ``(n,)`` or ``(1, K)``.
         """
         first = np.zeros(1, dtype=np.intp)
         if groups is not None:
@@ -178,7 +178,7 @@ def _group(value: Any) -> Group:
 class CalibrationScores:
     """Scores of rows that the voters have not seen, sorted within each category.
 
-    For a new row of category c, and the scores s_1, ..., s_n of that category with weights v_i of sum V, the p-value is
+    For a new row of score s, and the scores s_1, ..., s_n of its category with weights v_i of sum V, the p-value is
 
         p = (sum_i v_i [s_i >= s] + 1) / (V + 1).
 
@@ -310,7 +310,7 @@ def random_shares(hashes: U64, seed: int) -> F64:
 
 
 def interval_scores(y: F64, low: F64, high: F64, unit: F64 | float) -> F64:
-    """Return the distances of numbers to the nearest end of an interval in units, negative inside (Y. Romano et al.).
+    """Return distances of numbers to the nearest end of their interval over `unit`, negative inside (Y. Romano et al.).
 
     >>> interval_scores(np.array([3.0, 0.5]), np.array([1.0, 0.0]), np.array([1.0, 2.0]), 2.0).tolist()
     [1.0, -0.25]

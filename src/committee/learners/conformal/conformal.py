@@ -65,8 +65,6 @@ from committee.vote.committee import Committee, RegressionCommittee
 
 @with_parameters
 class Conformal(MetaEstimatorMixin, CommitteeEstimator):
-    """Base of the conformal classifier and the conformal regressor."""
-
     stored_attributes: ClassVar[tuple[str, ...]] = (
         *("alpha_", "scores_", "score_weights_", "row_categories_", "groups_", "source_", "seed_", "fold_of_rows_"),
         "unseen_",
@@ -353,7 +351,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
 
     @property
     def leave_out_(self) -> LeaveOut | None:
-        """Models without each of the scored rows; None with ``method="base"``, or of one class out of bag."""
+        """Fold models, or the rows' out-of-bag voters; None with ``method="base"``, or out of bag for one class."""
         if hasattr(self, "fold_models_"):
             return FoldModels(self.fold_models_, self.fold_of_rows_)
         if hasattr(self, "unseen_"):

@@ -53,7 +53,7 @@ Source: TypeAlias = Literal["out of bag", "out of fold", "held out"]
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Training rows of an estimator; `weights` are None if none are given, `offset` is ``(n,)`` or ``(n, D)``."""
+    """Training rows of an estimator; `offset` is ``(n,)`` or ``(n, D)``."""
 
     X: Any
     y: NDArray[Any]
@@ -212,7 +212,7 @@ class OutOfBagVoters:
         return mean
 
     def predictions(self, X: Any, offset: F64 | None = None) -> Iterator[tuple[Index, F64]]:
-        """Yield numbers of training rows, and predictions for `X` of a model without them, ``(m, D)``."""
+        """Yield a training row's index ``(1,)``, and predictions ``(m, D)`` for `X` by voters that have not seen it."""
         assert offset is None  # no learner of out-of-bag voters takes an offset
         data, voters = self.committee.encode(X), self.committee.voters
         votes = np.stack([voters[t].tally(data, n_threads=1) for t in range(len(voters))])
@@ -246,7 +246,7 @@ def fit_out_of_bag(
 ) -> OutOfSample | None:
     """Fit an estimator that `has_out_of_bag_rows`, and return its out-of-bag predictions.
 
-    Returns `None` if no row has one, or, unless they are `required`, category values were learned from all rows. If
+    Returns `None` if no row has one, or, unless `required`, if category encodings were learned from all rows. If
     `required`, ensembles without known out-of-bag rows raise ValueError, with the reason.
     """
     option = "keep_oof" if isinstance(estimator, Blend) else "oob_score"
@@ -271,7 +271,7 @@ def fit_out_of_bag(
 def out_of_bag(model: Any, training: TrainingRows, *, leave_out: bool, trained_before: bool = False) -> OutOfSample:
     """Return the out-of-bag predictions of a trained ensemble for its training rows.
 
-    The rows of an ensemble that was `trained_before` are checked against stored predictions, if it has any.
+    Rows of one `trained_before` are checked by its stored predictions, if any; native forests and subagging need them.
     """
     if len(getattr(model, "classes_", (0, 1))) == 1:
         return OutOfSample(model, np.ones((len(training), 1)), "out of bag")
@@ -370,7 +370,7 @@ LeaveOut: TypeAlias = OutOfBagVoters | FoldModels
 def fit_on_folds(
     estimator: Any, training: TrainingRows, fold: NDArray[np.int64], n_jobs: int | None, *, leave_out: bool
 ) -> OutOfSample:
-    """Fit to all rows, and once without each fold (kept if `leave_out`); rows of fold -1 are in all fits."""
+    """Fit to all rows, and to predict each fold without it (kept if `leave_out`); rows of fold -1 are in all fits."""
     counted = training.counted
     jobs: list[Any] = [delayed(training.fitted)(estimator)]
     folds = [k for k in range(int(fold.max()) + 1) if (counted & (fold == k)).any()]
@@ -411,8 +411,8 @@ class _WithAllClasses:
 def folds_of_rows(cv: Any, X: Any, y: NDArray[Any], labels: Index | None) -> NDArray[np.int64]:
     """Return the fold of each row, ``(n,)``: -1 for rows that no fold tests. `labels` are class numbers.
 
-    A number assigns rows to folds class by class, by their content. Rows of equal features and target are in one fold,
-    so that none is predicted by a fit that has seen its copy. A class whose rows are all equal is in no fold. Rows that
+    An integer `cv` assigns rows class by class, by their content. Rows of equal features and target are in one fold, so
+    that none is predicted by a fit that has seen its copy. A class whose rows are all equal is in no fold. Rows that
     cannot be read as a table are assigned by their order.
     """
     if not isinstance(cv, Integral):

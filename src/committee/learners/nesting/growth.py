@@ -152,7 +152,7 @@ class Growth:
         return after
 
     def beyond(self, leaf: Leaf, found: Branching) -> Leaf:
-        """Return the leaf that `join` would return, without putting the voter at its leaf."""
+        """Return the leaf that `join` would return, without putting the voter at `leaf`."""
         node = len(self)
         weights = _core.joined_weights(leaf.weights, found.q, self.positive, found.factors, self.threads)
         return Leaf([(node, PLUS), (node, MINUS)], weights, leaf.mass * float(found.Z.sum()), share=leaf.share)
@@ -197,7 +197,7 @@ class Growth:
         return float(self.weights @ ((self.expected > 0.0) != (self.positive == 1)))
 
     def reached(self, leaf: Leaf) -> F64:
-        """Return p(l, x_i), ``(n,)``: the leaf's `reach`, or else its weights over D_i exp(-H y_i), for a single path.
+        """Return each row's probability to come to the leaf, ``(n,)``: 1, its `reach`, or weights over D_i exp(-H y_i).
 
         In float32 the weights are 0 where H y_i > 90 or so; such a row's E[H] lacks later votes, but is far from 0.
         """
@@ -222,9 +222,7 @@ class Growth:
 
 
 def relative_entropy(weights: RowWeights, own: F64) -> float:
-    """Return sum_i D_i ln(w_i / D_i), D the normalised weights and w the rows' own, which sum to one; 0 where D is w.
-
-    Its exponential is the share of the rows over which uniform weights would have the same relative entropy
+    """Return sum_i D_i ln(w_i / D_i), D the normalised weights and w the rows' own, which sum to one; 0 where D is w
     (Grossmann, section 6).
 
     Equation: weight-entropy (docs/theory.md).

@@ -66,7 +66,7 @@ class Run:
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """First node of each score's graph among all, and at last the number of nodes."""
+        """Index of each graph's first node among all nodes, then the number of nodes, ``(O + 1,)``."""
         return np.concatenate([[0], np.cumsum([len(growth) for growth in self.growths])]).astype(np.int64)
 
 

@@ -454,7 +454,7 @@ class GreedyNest:
                 return
 
     def pays_nested(self, site: Site, newest: Site, last: float) -> bool:
-        """Return whether a sub-tree's bound decreases faster nested; the newest voter has lowered it by `last`."""
+        """Return whether the bound falls faster if the sub-tree is collected; the newest voter lowered it by `last`."""
         leaves = site.leaves()
         C = sum(leaf.mass for leaf in leaves) / site.entry.mass
         best = self._best(leaves)

@@ -1,4 +1,4 @@
-"""Weak learners of a node: a soft stump or a user's classifier, and estimates of q from drawn answers."""
+"""Weak learners of a node: a soft stump or a user's classifier; its probability q estimated from drawn answers."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ from committee.voters.probabilistic_voters import (
 Answer: TypeAlias = Callable[[], NDArray[np.bool_]]  # one random answer on every training row
 Normaliser: TypeAlias = Callable[[F64], float]  # Z of an estimate of q
 Stopping: TypeAlias = int | Literal["first_rise", "stopwatch", "look_ahead"]
-"""Number of draws, or a rule of the source document: its first, or its second with a forecast or a trained next
-voter."""
+"""Number of draws, or the rule that ends them: see `estimated_by_draws` and `look_ahead`."""
 StumpFound: TypeAlias = tuple[int, int, bool, float, float, NDArray[np.uint32] | None]
-"""Result of `committee._core.StumpSearch.best`."""
+"""Column, edge, ascending, q of missing values, Z, words of categories, as `_core.StumpSearch.best` returns them."""
 
 MOST_DRAWS = 1000  # draws after which either rule ends: Z never rises for a voter with a constant answer
 LEAST_Z = 1e-300  # taken in logarithms for the Z of 0 of a voter that is never wrong
@@ -50,7 +49,7 @@ class Trained:
 
 
 class StumpLearner:
-    """Soft stumps: column and threshold of least Z, with a given softness in standard deviations of the column.
+    """Stumps of least Z: thresholds, with a given softness in standard deviations of the column, or sets of categories.
 
     Z is concave in q, and Phi((x - c) / s) is a mixture of hard thresholds around c, so that Z cannot decrease as s
     grows (docs/theory.md): the least Z has the least softness, which is therefore a parameter.
@@ -148,7 +147,6 @@ class VoterLearner:
 
 
 WeakLearner: TypeAlias = StumpLearner | VoterLearner
-"""Search for a voter for weighted rows of two classes."""
 
 
 def is_only_drawn(voter: Any) -> bool:
@@ -179,9 +177,9 @@ def deviations(X: F64, weights: F64, categorical: NDArray[np.bool_]) -> F64:
 
 
 def bin_positions(X: F64, binned: Binned) -> F64:
-    """Return the middle of the values in every bin of every column, end to end; an edge for an empty bin.
+    """Return the middle of the least and greatest value of every bin, of all columns end to end.
 
-    It is 0 for categories and infinite middles. A bin of one distinct value has exactly this position.
+    It is an edge for an empty bin, 0 for categories and infinite middles, and exact for a bin of one distinct value.
     """
     bins, codes = binned.bins, binned.dense
     positions = []

@@ -1,1 +1,1 @@
-"""Learners of a single tree, and of boosted linear scores."""
+"""Learners of a single tree, and of boosted lines or stumps."""

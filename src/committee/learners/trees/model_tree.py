@@ -242,10 +242,10 @@ class BoostedTree:
 
 @dataclass(frozen=True, eq=False)
 class ModelTree:
-    """A fitted model tree of one tree, or one for each class, with its linear scores of the `drawn` training rows.
+    """A fitted model tree: one tree, or one for each class, and the linear scores ``(m, O)`` of the `drawn` rows.
 
-    `risk` is that of each leaf before and after every step, ``(L, O, B + 1)``, or ``(L, O, 1)``, the last, without a
-    record; the L leaves are those of all trees.
+    `risk` is that of each leaf before and after every step, ``(L, O, B + 1)``, or the last alone, ``(L, O, 1)``, if
+    steps are not recorded; the L leaves are those of all trees.
     """
 
     trees: tuple[BoostedTree, ...]
@@ -350,7 +350,7 @@ class ModelTreeTable:
 def whole_weights(weights: F64) -> F64:
     """Round weights ``(n,)`` to multiples of a power of two, 2^-25 to 2^-24 of their sum; positive ones stay positive.
 
-    Sums of their squares are exact, so that splits of many classes are found by class sums of the rows on one side.
+    Squares of their sums are exact, so that splits of many classes are found by class sums of the rows on one side.
     """
     unit = 2.0 ** (ceil(log2(weights.sum())) - 25)
     return np.where(weights > 0.0, np.maximum(np.rint(weights / unit), 1.0) * unit, 0.0)

@@ -79,7 +79,7 @@ class JointLikelihood:
         return gradient
 
     def information(self, F: F64, d: F64) -> F64:
-        """Return the expected squared derivative of ln P(y | x) along d ``(n, O)`` by row: Var_P(lambda(F_k) d_k)."""
+        """Return each row's expected squared derivative of ln P(y | x) along d ``(n, O)``: Var_P(lambda(F_k) d_k)."""
         if F.shape[1] == 1:
             return (self._rates(F) * self._rates(-F) * d**2)[:, 0]
         P, slope = np.exp(self.log_shares(F)), self._rates(F) * d
@@ -156,7 +156,7 @@ class NewtonRun(BoostingRun):
 
     @abstractmethod
     def staged_votes(self, X: F64) -> Callable[[int], F64]:
-        """Return a function of t = 1, 2, ... for the votes ``(n, O)`` of step t on X; it is called once for each t."""
+        """Return a function of t = 1, 2, ... for the votes ``(n, O)`` of step t on X; call it for each t in turn."""
 
     @abstractmethod
     def boosted(self, n_rounds: int) -> Boosted: ...
@@ -283,7 +283,7 @@ class JointLineRun(JointRun, LineRun):
 BoostedScores: TypeAlias = tuple[F64, F64, F64, I32, F64]
 """Intercepts, coefficients, scores of the rows, path and risk by step, as `_core.linear_boost` returns them.
 
-Without `LeafBoosting.record` the path is empty, and the risk is that after the last step."""
+Without a record the path is empty, and the risk is that after the last step."""
 
 CANDIDATES = (1, 2, 5, 10, 20, 50, 100)  # numbers of steps that cross-validation chooses among
 N_FOLDS = 5
@@ -306,7 +306,7 @@ class LeafBoosting:
     most_classes: int = 0  # leaves of more classes boost each score on a sample of the rows; 0: on all; no record
 
     def boosted(self, rows: I32, start: I64, n_steps: int) -> BoostedScores:
-        """Boost every score by at most `n_steps` steps; leaf l has ``rows[start[l]:start[l + 1]]``."""
+        """Boost every score of every leaf by at most `n_steps` steps; leaf l has ``rows[start[l]:start[l + 1]]``."""
         if self.joint:
             return _core.joint_boost(
                 self.D, rows, start, self.labels, self.weights, self.n_outputs, self.link, n_steps, self.tol, self.cap,
@@ -394,9 +394,9 @@ def folds(leaf: I64, labels: NDArray[np.uint16], seed: int) -> I64:
 
 
 def without_each_fold(rows: I32, leaf: I64, fold: I64) -> tuple[I32, I64, I64]:
-    """Return, for each pair of a leaf and a fold, the rows of the leaf in other folds: all rows and their starts.
+    """Return, for each pair of a leaf and its fold, the leaf's rows in other folds, end to end, and the pairs' starts.
 
-    The third array ``(m,)`` numbers the pair of each row. Each leaf has rows of at least two folds.
+    The third array ``(m,)`` has the index of each row's own pair. Each leaf must have rows of at least two folds.
     """
     own = leaf * N_FOLDS + fold
     problems = np.unique(own)

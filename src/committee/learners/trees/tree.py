@@ -235,8 +235,6 @@ def shrunk_shares(tree: GrownTree, strength: float) -> F64:
     With P_t the shares of the training rows at node t and W_t their weight, the root keeps its own, and a node t below
     s has q_t = q_s + (P_t - P_s) / (1 + strength / W_s). Every class of the root has a share above 0 in every node.
 
-    A. Agarwal, Y. S. Tan, O. Ronen, C. Singh, B. Yu (2022). Hierarchical shrinkage. ICML.
-
     Equation: leaf-shrinkage (docs/theory.md).
     """
     return _shrunk(class_shares(tree), tree, np.array([strength]))[:, :, 0]
