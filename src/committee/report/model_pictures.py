@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 MOST_BARS = 12
-"""Columns that are drawn; all importances if there is only one more."""
+"""Most columns drawn; all importances if there is only one more."""
 
 MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 20
 """Largest and smallest limit of the rows whose contributions are averaged."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SHARE = Scale(0.0, 1.0, percent=True)
 
 MOST_DOTS, MOST_SIZES, MOST_CLASSES = 400, 8, 20
-"""Rows, sizes of prediction sets, and classes that are drawn."""
+"""Most rows, largest size of prediction sets, and most classes drawn."""
 
 MOST_ROWS, MOST_ROW_PICTURES, MOST_ROW_BARS = 10, 4, 6
 """Rows in the table of largest errors, rows with a picture, and columns in such a picture."""

@@ -196,7 +196,7 @@ class SearchedMethod(ABC):
 
 
 class ListedStumpBoosts:
-    """Discrete AdaBoost on the listed stumps and their complements, evaluated after several numbers of rounds."""
+    """Discrete AdaBoost on the stumps that never abstain and their complements, after each number of `rounds`."""
 
     def __init__(self, X: F64, y: NDArray[np.int64], rounds: Sequence[int]) -> None:
         self.rounds: list[int] = list(rounds)

@@ -79,7 +79,7 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Bars that stand on the x axis, from `low` to `high` along it."""
+    """Bars from y = 0 to `values`, from `low` to `high` along the x axis."""
 
     low: ArrayLike
     high: ArrayLike
