@@ -170,10 +170,10 @@ class HeldOutVotes:
     after: Callable[[int], F64]
     """Sum of the votes after t rounds, the intercept included, ``(n, D)``; early stopping calls it for t = 1, 2, ..."""
     total: Callable[[int], float]
-    """Weight of the voters after t rounds."""
+    """Weight of the voters after t rounds, and of an intercept."""
     link: Link | MeanLink
     names_classes: bool = False
-    """Whether each voter names a class, so that the votes on a row add up to the weight of its voters."""
+    """True if each voter names a class, so that the votes on a row add up to the weight of the voters."""
 
 
 class HeldOutModel(BaseEstimator, ABC):

@@ -93,7 +93,7 @@ class FitTasks:
         return kept.random if kept is not None and kept.drawn else _generator(self._estimator, rows)
 
     def group_of(self, rows: Rows | TargetRows) -> Index | None:
-        """Number of the group of each row with weight, ``(n,)``; None if no groups are given."""
+        """Index of the group of each row with weight, ``(n,)``; None without groups."""
         if self.groups is None:
             return None
         return group_numbers(self.groups, nonzero_sample_weights(self.sample_weight, len(rows)))

@@ -258,7 +258,7 @@ class WarmStart(CommitteeEstimator):
         return self.committee_
 
     def _by_earlier_columns(self, rows: R, X: Any, weights: ArrayLike | None) -> R:
-        """Encode rows by the table of the continued committee, if that covers the table of the rows.
+        """Encode rows by the table of the continued committee, and set `table_` to it, if it covers theirs.
 
         `weights` are those of all rows of `X`, also of those without weight.
         """

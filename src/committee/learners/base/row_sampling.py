@@ -25,7 +25,7 @@ from committee.data.text import warn_user
 MOST_UNITS = 64
 """Most units of a row; heavier rows have heavier units."""
 BLOCK = 2**16
-"""Units whose numbers are computed at a time."""
+"""Most units that are processed at a time."""
 MOST_PARTS = 4096
 """Largest number of common units in the lower quartile of the weights that `multiples` tries."""
 LARGEST_MULTIPLE = 2**30
@@ -69,7 +69,7 @@ class RowUnits:
     weight: F64 | None
     """Weight of each unit, ``(m,)``; None if each is a whole row and all weigh equally."""
     place: F64
-    """Number of each unit, ``(m,)``."""
+    """Number in [0, 1) of each unit, ``(m,)``."""
     n_rows: int
 
     @classmethod
@@ -278,7 +278,7 @@ def _among(keys: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Row indices and weights of a training and a test set; `n_test` is the number of copies of test rows."""
+    """Row indices and weights of a training and a test set; `n_test` counts the copies of test rows."""
 
     train: Index
     train_weights: F64

@@ -125,7 +125,7 @@ class Pace:
     """
 
     more_step: float
-    """Factor of the total step: the fit has a third more rows than the trials, and smaller steps."""
+    """Factor of the total step: the fit has at least a third more rows than the trials, and smaller steps."""
     rate: float
     """Rate of "auto" rounds where their number is not at a bound."""
     fewest: int = FEWEST_ROUNDS
@@ -204,7 +204,7 @@ class TrialScore:
 
 
 def one_row_in(n: float, n_classes: int | None) -> int:
-    """Return how many rows there are for each that trials take: 1 but for many rows of more than two classes."""
+    """Return k if trials take one row in k: 1 but for many rows of more than two classes."""
     if n_classes is None or n_classes < 3 or n < MANY_ROWS or n * n_classes < MANY_SCORES:
         return 1
     return max(1, min(math.ceil(n * n_classes / SAMPLED_SCORES), int(n / SAMPLED_ROWS)))
