@@ -181,7 +181,7 @@ def _check_leaf_counts(ensemble: Any, X: Any) -> None:
     if hasattr(ensemble, "apply"):
         leaves = ensemble.apply(X)
     else:  # scikit-learn's bagging, whose trees see some columns without names
-        array = X if issparse(X) else np.asarray(X)
+        array: Any = X if issparse(X) else np.asarray(X)
         columns = ensemble.estimators_features_
         leaves = np.column_stack([tree.apply(array[:, some]) for tree, some in zip(trees, columns, strict=True)])
     for t, drawn in enumerate(ensemble.estimators_samples_):
