@@ -13,8 +13,13 @@ from numpy.testing import assert_array_equal
 from scipy.optimize import linprog
 from sklearn.datasets import load_iris, make_classification, make_friedman1
 from sklearn.ensemble import AdaBoostClassifier as TheirAdaBoost
+from sklearn.ensemble import GradientBoostingClassifier as TheirBoosting
+from sklearn.ensemble import GradientBoostingRegressor as TheirBoostedNumbers
 from sklearn.ensemble import RandomForestClassifier as TheirForest
 from sklearn.ensemble import RandomForestRegressor as TheirRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import committee
 from committee import (
@@ -127,6 +132,33 @@ def test_a_forest_of_numbers_and_a_stored_one_refuse_other_rows_too(tmp_path):
             prune(own, rows[:100], numbers[:100], max_nodes=0.3)
         with pytest.raises(ValueError, match="the parameters of the fit"):
             prune(own.set_params(random_state=1), rows, numbers, max_nodes=0.3)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("kind", [TheirForest, TheirRegressor])
+def test_a_pipeline_is_pruned_like_its_last_step(kind, stored):
+    X, y = load_iris(return_X_y=True)
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), kind(40, oob_score=stored, random_state=0))
+    pipeline.fit(holes, y)
+    last, last_rows = pipeline[-1], pipeline[:-1].transform(holes)
+    found, expected = prune(pipeline, holes, y), prune(last, last_rows, y)
+    assert found.committee_.n_nodes == expected.committee_.n_nodes
+    assert_array_equal(found.predict(holes), expected.predict(last_rows))
+    with pytest.raises(ValueError, match="drew fill other leaves" if not stored else "out-of-bag .* of row|on row"):
+        prune(pipeline, holes[::-1], y[::-1])
+
+
+def test_a_pipeline_refuses_what_its_last_step_refuses():
+    X, y = load_iris(return_X_y=True)
+    boosting = make_pipeline(StandardScaler(), TheirBoosting(n_estimators=3)).fit(X, y)
+    with pytest.raises(ValueError, match=r"\(NaN\), which GradientBoostingClassifier does not accept"):
+        prune(boosting, np.where(X > 7.0, np.nan, X), y, on="validation")
+    quantile = TheirBoostedNumbers(loss="quantile", alpha=0.9, n_estimators=3)
+    assert prune(make_pipeline(StandardScaler(), quantile).fit(X, y), X, y, on="validation").quantile_ == 0.9
+    weighted = make_pipeline(StandardScaler(), TheirForest(10, class_weight={0: 1, 1: 9, 2: 1})).fit(X, y)
+    with pytest.raises(ValueError, match="RandomForestClassifier drew rows of greater weight"):
+        prune(weighted, X, y, max_loss=0.5)
 
 
 def test_a_forest_of_one_class_drew_no_rows_that_could_be_compared():

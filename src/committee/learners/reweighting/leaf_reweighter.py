@@ -47,6 +47,7 @@ from committee.learners.trained_ensembles.trained_ensemble import (
     trained_regression,
 )
 from committee.objectives.losses.regression import weighted_quantile
+from committee.vote.adapters.pipelines import last_step
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
 from committee.voters.forest import Forest
@@ -319,6 +320,7 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
 
 def quantile_level(ensemble: Any) -> float | None:
     """Return the level of the quantile that an ensemble predicts, from `quantile_` or its parameters; else `None`."""
+    ensemble = last_step(ensemble)
     known = getattr(ensemble, "quantile_", None)
     if isinstance(known, Real):
         return float(known)

@@ -24,6 +24,7 @@ from committee.learners.base.row_sampling import fit_generator
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.committees import CommitteeClassifier, mean_log_loss
 from committee.learners.trained_ensembles.trained_ensemble import TrainedEnsemble
+from committee.vote.adapters.pipelines import is_pipeline, last_step
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.signed_votes import SignedVotes
 from committee.voters.forest import Forest
@@ -54,6 +55,9 @@ def out_of_bag_mask(
     False for rows of weight 0. Raises a ValueError where draws are neither stored nor repeatable, a `NoUnseenRowsError`
     where a fit without groups, with an integer seed or on drawn rows would do.
     """
+    if is_pipeline(ensemble):
+        last_rows = None if X is None else ensemble[:-1].transform(X)
+        return out_of_bag_mask(ensemble[-1], n_voters, y, sample_weight, last_rows)
     if isinstance(ensemble, Blend):
         return np.repeat(_reserved_rows(ensemble, y, sample_weight)[:, None], n_voters, axis=1)
     table = getattr(ensemble, "table_", None)
@@ -105,7 +109,7 @@ def has_out_of_bag_rows(ensemble: Any) -> bool:
         share = ensemble.max_samples
         draws = ensemble.bootstrap or share not in (None, 1.0) or getattr(ensemble, "reserve", 0.0) > 0.0
         return draws and (ensemble.random_state is None or isinstance(ensemble.random_state, Integral))
-    return getattr(ensemble, "estimators_samples_", None) is not None
+    return getattr(last_step(ensemble), "estimators_samples_", None) is not None
 
 
 def has_checkable_draws(ensemble: Any) -> bool:
@@ -287,7 +291,7 @@ def undrawn_rows(ensemble: Any, unseen: Mask) -> Mask:
 
 
 def draws_by_weight(ensemble: Any) -> bool:
-    weight = getattr(ensemble, "_sample_weight", None)
+    weight = getattr(last_step(ensemble), "_sample_weight", None)
     drawn = np.zeros(0) if weight is None else np.asarray(weight)[np.asarray(weight) > 0]
     return len(drawn) > 0 and bool(drawn.max() > drawn.min() * (1.0 + 1e-12))
 
@@ -299,8 +303,9 @@ def refuse_weighted_draws(ensemble: Any) -> None:
     """
     if draws_by_weight(ensemble):
         raise ValueError(
-            f"{type(ensemble).__name__} drew rows of greater weight more often (sample_weight or class_weight), so "
-            "that those out of bag are not like new rows; use held-out rows instead, or train it without weights."
+            f"{type(last_step(ensemble)).__name__} drew rows of greater weight more often (sample_weight or "
+            "class_weight), so that those out of bag are not like new rows; use held-out rows instead, or train it "
+            "without weights."
         )
 
 
@@ -308,6 +313,7 @@ def suspicious_accuracy(model: Any, accuracy: float, n_rows: int) -> str | None:
     """Return a warning if the accuracy on rows is significantly above that out of bag or out of fold; else None."""
     from scipy.stats import binomtest
 
+    model = last_step(model)
     before = getattr(model, "oof_score_", getattr(model, "oob_score_", float("nan")))
     if callable(getattr(model, "oob_score", None)) or not 0.0 <= before <= 1.0:
         return None
@@ -336,7 +342,7 @@ def checked_out_of_bag_mask(
     """
     unseen = out_of_bag_mask(ensemble, committee.n_voters, y, sample_weight, X)
     check_reserve_loss(ensemble, X, y)
-    if sample_weight is None and getattr(ensemble, "oob_decision_function_", None) is not None:
+    if sample_weight is None and getattr(last_step(ensemble), "oob_decision_function_", None) is not None:
         check_oob_votes(ensemble, committee, signed or SignedVotes.of(committee, X, y), unseen)
     return unseen
 
@@ -357,7 +363,7 @@ def check_reserve_loss(ensemble: Any, X: Any, y: ArrayLike) -> None:
 
 
 def check_oob_votes(ensemble: Any, committee: Committee, signed: SignedVotes, unseen: Mask) -> None:
-    stored = getattr(ensemble, "oob_decision_function_", None)
+    stored = getattr(last_step(ensemble), "oob_decision_function_", None)
     if stored is None:
         if not has_checkable_draws(ensemble):
             raise ValueError(
@@ -387,7 +393,7 @@ def check_oob_votes(ensemble: Any, committee: Committee, signed: SignedVotes, un
 
 
 def check_oob_predictions(ensemble: Any, place: Index, predicted: F64) -> None:
-    stored = getattr(ensemble, "oob_prediction_", None)
+    stored = getattr(last_step(ensemble), "oob_prediction_", None)
     if stored is None:
         return
     remedy = (

@@ -19,6 +19,7 @@ from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.base.parameters import fitted, required, with_parameters
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 from committee.learners.base.stored_learner import MetaEstimatorMixin
+from committee.vote.adapters.pipelines import last_step
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.exports.scikit_learn_model import Kept, as_sklearn
 from committee.vote.weighted_votes import WeightedVotes
@@ -191,11 +192,12 @@ def trained_regression(ensemble: Any) -> RegressionCommittee:
 def refuse_missing(ensemble: Any, committee: WeightedVotes, X: Any) -> None:
     """Raise a ValueError for missing values that the ensemble refuses although its voters accept them."""
     # a committee, and a bare booster of another library, accept what their voters accept
-    if not hasattr(ensemble, "__sklearn_tags__") or get_tags(ensemble).input_tags.allow_nan:
+    last = last_step(ensemble)
+    if not hasattr(last, "__sklearn_tags__") or get_tags(last).input_tags.allow_nan:
         return
-    data = committee.encode(X)
+    data = committee.encode(X) if last is ensemble else ensemble[:-1].transform(X)
     if isinstance(data, np.ndarray) and data.dtype == np.float64 and np.isnan(data).any():
         raise ValueError(
-            f"X has missing values (NaN), which {type(ensemble).__name__} does not accept; fill them in, or leave "
+            f"X has missing values (NaN), which {type(last).__name__} does not accept; fill them in, or leave "
             "these rows out."
         )

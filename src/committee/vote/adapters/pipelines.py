@@ -212,6 +212,11 @@ def is_pipeline(estimator: Any) -> bool:
     return isinstance(estimator, Pipeline) and not hasattr(estimator[-1], "committee_")
 
 
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a pipeline for which `is_pipeline` holds, or else the estimator itself."""
+    return estimator[-1] if is_pipeline(estimator) else estimator
+
+
 def move_to_pipeline_input(pipeline: Pipeline, parts: Parts | None) -> Parts:
     """Change a committee's arguments for a pipeline's last step so that they take the pipeline's input.
 
