@@ -316,6 +316,10 @@ def test_scikit_learns_forest_by_skops_and_by_a_trusted_pickle(flowers, iris, tm
     assert "Margins of 150 rows" in succeed("margins", *converted).stdout
     assert "error at most" in succeed("certify", *converted).stdout
     assert "after" in succeed("prune", *converted, "--on", "validation", "--max-nodes", 0.5).stdout
+    for command in (("prune",), ("margins", "--on", "oob"), ("certify", "--on", "oob")):
+        said = fail(*command, *converted)
+        assert "a.st does not hold the rows that each voter drew" in said and "--on validation with rows" in said
+    assert f"DATA is missing: {converted[0]} is pruned by labelled rows" in fail("prune", converted[0])
     assert "10, each of weight 1" in succeed("inspect", converted[0]).stdout
     printed = succeed("predict", *converted, "--proba").stdout.splitlines()
     assert printed[0] == "prediction,probability:a,probability:b,probability:c" and len(printed) == 151
@@ -378,6 +382,7 @@ def test_converted_regressors(flowers, tmp_path):
     assert "The prediction is" in succeed("explain", *converted).stdout
     assert "a number" in succeed("inspect", converted[0]).stdout
     assert "after" in succeed("prune", *converted, "--on", "train").stdout
+    assert "m.st predicts numbers" in fail("prune", *converted, "--on", "train", "--level", "voter")
     named = ("convert", tmp_path / "l.txt", "--classes", "a,b", "-o", tmp_path / "n.st")
     assert "this one predicts numbers" in fail(*named)
 

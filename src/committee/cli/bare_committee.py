@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,15 @@ from committee.vote.committee import Committee, RegressionCommittee
 
 def bare_committee(committee: Committee | RegressionCommittee) -> BareCommittee:
     return (BareClassifier if isinstance(committee, Committee) else BareCommittee)(committee)
+
+
+def require_draws(learner: Any, source: Path, on: str) -> None:
+    if on == "oob" and isinstance(learner, BareCommittee):
+        raise ValueError(
+            f"{source} does not hold the rows that each voter drew, like every model from committee convert, so that"
+            " --on oob is not possible; use --on validation with rows not used in training, or the original forest in"
+            " Python"
+        )
 
 
 class BareCommittee(BaseEstimator):

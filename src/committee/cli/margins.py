@@ -103,6 +103,7 @@ def margins(
     """
     output, rows, picture = options.output, options.rows, options.picture
     with error_lines(debug, output, rows, picture):
+        from committee.cli.bare_committee import require_draws
         from committee.cli.model_rows import out_of_bag_advice, read_labelled_rows
         from committee.report.provenance import known_rows, learned_from
 
@@ -112,6 +113,7 @@ def margins(
         learner = load_learner(model)
         instead = "use committee evaluate to measure errors, and --report to see on which rows"
         require_classes(learner, model, "examined by margins", instead)
+        require_draws(learner, model, options.on)
         given = read_labelled_rows(learner, data, options.target, table, weight=options.weight)
         if options.on == "validation" and (known := learned_from(learner, known_rows(learner, given.X))):
             advice = out_of_bag_advice(learner, checked=False)

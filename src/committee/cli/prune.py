@@ -130,6 +130,7 @@ def prune(
     Example: committee prune forest.safetensors patients.csv --target outcome --max-nodes 0.05 -o small.safetensors
     """
     with error_lines(debug, options.output):
+        from committee.cli.bare_committee import require_draws
         from committee.cli.model_rows import read_labelled_rows
         from committee.report.prediction_sets import is_conformal
         from committee.report.provenance import known_rows, learned_from
@@ -156,6 +157,8 @@ def prune(
                     f"{source} was fitted with --exposure, which pruning by rows does not take; fit a smaller model,"
                     " such as by -p n_estimators=50; or, of a committee of ensembles, leave out DATA"
                 )
+            if data is not None:
+                require_draws(before, source, on)
             rows = None if data is None else read_labelled_rows(before, data, target, table, weight=options.weight)
             if options.weight is not None and rows is None and options.test is None:
                 raise ValueError("--weight names a column of DATA; add DATA, or leave out --weight")
@@ -226,7 +229,12 @@ def _pruned(model: Any, rows: LabelledRows | None, name: str, options: PruneOpti
                 note("a committee of ensembles is pruned without rows: each member keeps a share of its fits or trees")
             return model.prune(BLEND_SHARE if limits["max_nodes"] is None else limits["max_nodes"])
         if rows is None:
-            raise ValueError(f"DATA is missing: a {type(model).__name__} is pruned by labelled rows; name their table")
+            raise ValueError(f"DATA is missing: {name} is pruned by labelled rows; name their table")
+        if options.level == "voter" and not hasattr(model, "classes_"):
+            raise ValueError(
+                f"--level voter weighs voters by margins of votes for classes, and {name} predicts numbers; use --level"
+                " tree, which drops whole trees"
+            )
         if options.level != "voter" and limits["max_voters"] is not None:
             raise ValueError("--max-voters is for whole voters; add --level voter, or give --max-nodes")
         try:

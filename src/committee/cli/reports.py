@@ -337,6 +337,7 @@ def certify(
     """
     with error_lines(debug):
         from committee import certify as run
+        from committee.cli.bare_committee import require_draws
         from committee.cli.model_rows import out_of_bag_advice, read_features, read_labelled_rows
         from committee.report.provenance import known_rows, learned_from
 
@@ -349,6 +350,7 @@ def certify(
             )
         learner = load_learner(model)
         require_classes(learner, model, "certified", "use committee evaluate to measure errors on new rows")
+        require_draws(learner, model, on)
         rows = read_labelled_rows(learner, data, options.target, table, weight=options.weight)
         if on == "validation" and (learned := learned_from(learner, known_rows(learner, rows.X))):
             raise ValueError(
