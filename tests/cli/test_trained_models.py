@@ -359,6 +359,11 @@ def test_lightgbm_with_categories_and_names(tmp_path):
     model.booster_.save_model(tmp_path / "a.txt")
     result = succeed("convert", tmp_path / "a.txt", "-o", tmp_path / "a.st")
     assert "1 column without names, matched by position" in result.stderr
+    assert "the classes are the numbers 0 to 1; if rows have other labels, such as 1 to 2, name them" in result.stderr
+    assert (
+        "classes are the numbers"
+        not in succeed("convert", tmp_path / "a.txt", "--classes", "1,2", "-o", tmp_path / "a.st").stderr
+    )
 
 
 def test_converted_regressors(flowers, tmp_path):
@@ -382,6 +387,7 @@ def test_converted_regressors(flowers, tmp_path):
     assert "The prediction is" in succeed("explain", *converted).stdout
     assert "a number" in succeed("inspect", converted[0]).stdout
     assert "after" in succeed("prune", *converted, "--on", "train").stdout
+    assert "classes are the numbers" not in said
     assert "m.st predicts numbers" in fail("prune", *converted, "--on", "train", "--level", "voter")
     named = ("convert", tmp_path / "l.txt", "--classes", "a,b", "-o", tmp_path / "n.st")
     assert "this one predicts numbers" in fail(*named)
