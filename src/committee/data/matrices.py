@@ -173,7 +173,7 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
         return checked
     if is_sparse(X):
         raise TypeError(f"X is a sparse {type(X).__name__}, which is not supported here; pass X.toarray()")
-    reject_path(X)
+    reject_no_table(X)
     if isinstance(X, OutOfCoreTable):
         raise TypeError(
             "X is read in chunks, which fit, predict, predict_proba, predict_log_proba, decision_function and score of "
@@ -203,7 +203,9 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
         raise ValueError(overflow_message(_name_of(j, values, names), row)) from None
 
 
-def reject_path(X: Any) -> None:
+def reject_no_table(X: Any) -> None:
+    if X is None:
+        raise TypeError("X is None; give a table or array of rows")
     if isinstance(X, str | os.PathLike):
         path = os.fspath(X)
         raise TypeError(f"X is a path, not a table; pass committee.scan({path!r})")

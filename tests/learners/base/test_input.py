@@ -92,6 +92,7 @@ BAD_TABLES: dict[str, tuple[Any, type[Exception], str]] = {
     "no columns": (X[:, :0], ValueError, r"0 feature\(s\)"),
     "no columns, frame": (FRAME[[]], ValueError, r"at least one column, got 0 feature\(s\)"),
     "names partly text": (pd.DataFrame(X, columns=["a", 1, 2]), TypeError, "all input features have string names"),
+    "none": (None, TypeError, "X is None; give a table or array of rows"),
     "ragged": ([[1.0, 2.0], [3.0]] * (N // 2), ValueError, "inhomogeneous"),
 }
 
@@ -114,6 +115,7 @@ BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
     "infinity": (with_cell(np.inf), ValueError, "column 'x1' holds infinity at row 7; replace it or mark it missing"),
     "text": (np.array([["a", "b", "c"]]), ValueError, "column 'x0' holds 'a' at row 0, and X is an array; make it"),
     "masked": (np.ma.masked_greater(X, 1), TypeError, "X is a masked array, whose mask would be lost"),
+    "none": (None, TypeError, "X is None; give a table"),
     "one row": (X[0], ValueError, r"Expected 2D array, got 1D array instead; Reshape.*X.reshape\(1, -1\) for one row"),
     "no rows": (X[:0], ValueError, r"0 sample\(s\)"),
     "too few columns": (X[:, :2].copy(), ValueError, r"X has 2 features, but \w+ is expecting 3 features"),

@@ -45,7 +45,7 @@ from committee.data.matrices import (
     is_out_of_core,
     is_sparse,
     numeric_matrix,
-    reject_path,
+    reject_no_table,
     reject_sparse,
 )
 from committee.data.number_types import Mask
@@ -112,7 +112,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         groups: Any = None,
     ) -> Iterator[tuple[FitTasks, Any]]:
         # prepares callbacks, rows and checkpoint; a failed fit leaves the estimator unchanged
-        reject_path(X)
+        reject_no_table(X)
         offset = None if offsets is None else offsets.training
         given = {"y": y, "sample_weight": sample_weight, "groups": groups, "offset": offset}
         X, y, sample_weight, groups, offset = take_named(X, **given)

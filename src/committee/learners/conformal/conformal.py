@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from committee.data.columns import is_frame, open_frame, take_named, warn_of_other_order, without_named
-from committee.data.matrices import is_out_of_core, reject_path
+from committee.data.matrices import is_out_of_core, reject_no_table
 from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import checked_offset, row_weights
 from committee.data.table_schema import TableSchema
@@ -196,7 +196,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
             or from the estimator. Nothing is changed then.
         """
         self._validate_params()
-        reject_path(X)
+        reject_no_table(X)
         if is_out_of_core(X):
             raise ValueError(
                 f"{type(self).__name__} needs rows in memory, but X is an out-of-core table; pass a sample of it."
