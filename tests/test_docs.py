@@ -4,7 +4,8 @@ On a page, in order and in a folder of its own:
 
 - a ``python`` fence runs, all of a page in one namespace; a ``text`` fence right below it is what it printed,
   numbers compared loosely, as they may differ a little from one processor to another;
-- a ``console`` fence has its ``$ committee ...`` lines run; the words of the output shown must occur in the real one.
+- a ``console`` fence has its ``$ committee ...`` lines run; the words of the output shown must occur in the real one;
+- pictures that the snippets write must look like those of the same name beside the page.
 """
 
 import ast
@@ -25,9 +26,11 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from docs.site_parts.links_outside import linked_from
 from docs.site_parts.plain_docstrings import escaped
+from matplotlib.image import imread
 from typer.testing import CliRunner
 
 import committee
@@ -134,6 +137,22 @@ def assert_prints(shown: str, printed: str, where: str) -> None:
         assert math.isclose(a, b, rel_tol=0.1, abs_tol=0.02), message
 
 
+def blocks(picture: Path) -> np.ndarray:
+    """Mean colours of squares of 8 by 8 pixels, which differ little if a letter moves by a pixel."""
+    pixels = imread(picture)[..., :3]
+    rows, columns = pixels.shape[0] // 8, pixels.shape[1] // 8
+    return pixels[: 8 * rows, : 8 * columns].reshape(rows, 8, columns, 8, 3).mean((1, 3))
+
+
+def assert_current_pictures(folder: Path, made: Path) -> None:
+    for new in made.glob("*.png"):
+        old = folder / new.name
+        if old.exists():
+            a, b = blocks(old), blocks(new)
+            is_same = a.shape == b.shape and np.sqrt(((a - b) ** 2).mean()) < 0.03
+            assert is_same, f"{old} is out of date; look at {new}, and copy it"
+
+
 @pytest.fixture
 def tables_as_they_were():
     """Put the tables of names back: a page that adds to one is not to be seen by what runs later."""
@@ -177,6 +196,7 @@ def test_page_runs(page, tmp_path, monkeypatch):
                 assert not printed, f"{page.name}:{fence.line} prints what the page does not show:\n{printed}"
         elif fence.language == "console":
             run_console(fence, page)
+    assert_current_pictures(page.parent, tmp_path)
 
 
 def anchors(page: Path) -> set[str]:
@@ -257,6 +277,7 @@ def test_example_runs(script, tmp_path):
     answer = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.strip() and not answer.stderr.strip()
+    assert_current_pictures(script.parent, tmp_path)
 
 
 def test_the_gallery_is_complete():
