@@ -134,8 +134,17 @@ def _parts_in_words(table: Any, one: Any) -> list[str]:
     names = table.explained[table.source.n_features :]
     if not names:
         return []
-    cells = dict(zip(table.names, table.encode(one)[0].tolist(), strict=True))
-    return [missing_condition(name) if np.isnan(cells[name]) else f"{name} = {cells[name]:.4g}" for name in names]
+    cells = table.encode(one)[0].tolist()
+    return [_part_in_words(table, table.names.index(name), cells) for name in names]
+
+
+def _part_in_words(table: Any, j: int, cells: list[float]) -> str:
+    value, name = cells[j], table.names[j]
+    if np.isnan(value):
+        return missing_condition(name)
+    # the date itself has the day, which the elapsed share of the month gives only roughly
+    whole = np.floor(value) if table.date_part(j) == "month" else value
+    return f"{name} = {table.format_number(j, whole, 4)}"
 
 
 def _cell(one: Any, column: int) -> str | None:
