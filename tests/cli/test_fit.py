@@ -53,8 +53,9 @@ def test_a_committee_of_classes(table, tmp_path):
     assert f"accuracy {model.oof_score_:.4f}" in estimate(model, y)
     assert f"log loss {model.oof_loss_:.4f}" in estimate(model, y)
     assert "training accuracy" not in result.output
-    size = r"size: [\d.]+ [kM]B in a file, [\d.]+ [kM]B in memory; predict time: [\d.,]+ µs/row"
-    assert re.search(size, result.stderr)
+    size = r"size: [\d.]+ [kM]B in a file, [\d.]+ [kM]B in memory"
+    assert re.search(rf"{size}; predict time with encoding of the columns: [\d.,]+ µs/row", result.stderr)
+    assert members_grid(model).columns[-1] == "predict time (µs/encoded row)"
     shown = result.stdout + succeed("inspect", path).stdout
     for name in model.member_names_:
         assert shown.count(name) == 2

@@ -430,8 +430,8 @@ def describe_fit(learner: Any, options: FitOptions, table: TrainingTable, second
     if members:
         print_tables([grid for grid in (members_grid(learner), left_out_grid(learner)) if grid.rows])
         info(
-            f"size: {byte_text(vote.file_bytes)} in a file, {byte_text(vote.nbytes)} in memory; predict time: "
-            f"{_microseconds(learner, table.rows):,.1f} µs/row, in a batch of {_BATCH:,}"
+            f"size: {byte_text(vote.file_bytes)} in a file, {byte_text(vote.nbytes)} in memory; predict time with "
+            f"encoding of the columns: {_microseconds(learner, table.rows):,.1f} µs/row, in a batch of {_BATCH:,}"
         )
     elif model != "committee" and (figures := _training_figures(learner, table, with_score=found is not None)):
         info(figures)
