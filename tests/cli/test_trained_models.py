@@ -238,9 +238,10 @@ def test_margins_of_rows(folder, tmp_path):
     forest = load(folder / "forest.st")
     expected = forest.committee_.margins(X, y)
     assert f"{expected.mean():.3f}" in out and f"{(forest.predict(X) != y).mean():.1%}" in out
-    found = {line[:-9].strip(): line[-9:].strip() for line in out.splitlines()}
+    found = dict(re.findall(r"^(\S.*?) {2,}(\S+)", out, re.MULTILINE))
     bound = equilibrium_margin(expected, np.log(2 * forest.committee_.n_voters))
     assert found["equilibrium margin"] == f"{bound.terms['equilibrium_margin']:.3f}"
+    assert re.search(r"equilibrium margin +\d\.\d{3}  balances size and rows below it", out)
     assert found["median"] == f"{np.sort(expected)[(len(expected) - 1) // 2]:.3f}"
     rows = pl.read_csv(tmp_path / "rows.csv")
     assert rows.columns == ["row", "class", "predicted", "margin"] and rows["margin"].is_sorted()

@@ -177,9 +177,10 @@ def _tables(before: MarginDistribution, after: MarginDistribution | None, learne
     n_voters = vote.n_voters + (vote.intercept is not None)  # which margins count as a voter
     ln_size = log(2 * max(1, n_voters)) if vote.n_classes == 2 else None
     columns = [_statistics(each, ln_size) for each in (before, after) if each is not None]
-    rows = [(name, *(column[name] for column in columns)) for name in columns[0]]
-    headings = ("", "") if after is None else ("", "before", "after")
-    grids = [Grid(f"Margins of {pluralize(before.n_rows, 'row')}", headings, tuple(rows), "l" + "r" * len(columns))]
+    rows = [(name, *(column[name] for column in columns), _REMARKS.get(name, "")) for name in columns[0]]
+    headings = ("", "", "") if after is None else ("", "before", "after", "")
+    title = f"Margins of {pluralize(before.n_rows, 'row')}"
+    grids = [Grid(title, headings, tuple(rows), f"l{'r' * len(columns)}l")]
     if found is not None:
         old, new = learner.committee_, found.committee_
         better = "larger" if found.objective_.maximises else "smaller"
@@ -191,6 +192,9 @@ def _tables(before: MarginDistribution, after: MarginDistribution | None, learne
         )
         grids.append(Grid("Model", ("", "before", "after"), sizes, "lrr"))
     return grids
+
+
+_REMARKS = {"equilibrium margin": "balances size and rows below it"}
 
 
 def _statistics(margins: MarginDistribution, ln_size: float | None) -> dict[str, str]:
