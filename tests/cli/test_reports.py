@@ -266,7 +266,7 @@ def test_dates_are_shown_as_dates_and_levels_in_their_order(tmp_path):
         succeed("inspect", model, *data, "--report", page)
         text = page.read_text("utf-8")
         assert re.search("day &lt;= 2024-0[34]-[0-9]{2}", text) and "e+09" not in text
-        assert re.search(">(2024-)?0[1-6](-[0-9]{2})?</text>", text)
+        assert re.search(">(≤ )?(2024-)?0[1-6](-[0-9]{2})?</text>", text)
     size = pl.Series(rng.choice(["small", "medium", "large"], 300), dtype=pl.Enum(["small", "medium", "large"]))
     forest = RandomForestClassifier(3, random_state=0).fit(pl.DataFrame({"size": size}), frame["late"])
     (effect,) = effects(forest, pl.DataFrame({"size": size}), np.array([0]), forest.predict_proba)

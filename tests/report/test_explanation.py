@@ -7,12 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from committee import CommitteeClassifier, GradientBoostingRegressor, RandomForestClassifier
-from committee.report.column_effects import MOST_ROWS, TableRows, effects
+from committee import CommitteeClassifier, GradientBoostingRegressor, RandomForestClassifier, SBPMTClassifier
+from committee.report.column_effects import MOST_ROWS, TableRows, effects, stored_effects
 from committee.report.explanation import Explanation
 from committee.report.inspection import Importances
 from committee.report.model_pages import evaluation_page
 from committee.report.model_pictures import MOST_BARS, TreeLeaves, importance_picture
+from committee.vote.explain.tree_expectations import split_thresholds
 from tests.small_portfolio import use_small_members
 
 
@@ -67,6 +68,27 @@ def test_columns_without_effect_and_rows_of_any_kind():
         assert list(changed["size"]) == frame["size"][[4, 5]].tolist()
         assert list(changed["town"]) == frame["town"][[0, 3]].tolist()
     assert TableRows(frame).texts(2)[:2] == ["", str(frame["late"][1])]
+
+
+def test_effects_without_rows_of_columns_with_few_splits_are_of_intervals():
+    random = np.random.default_rng(0)
+    X = pl.DataFrame({"node": random.choice([3, 9], 200), "level": random.choice([1, 2, 5], 200)})
+    X = X.with_columns(day=pl.Series(random.choice([19_723, 19_875], 200)).cast(pl.Date))
+    y = (X["node"] > 5) * 2.0 + (X["level"] > 1) + (X["day"].dt.month() > 3) + random.normal(0.0, 0.1, 200)
+    model = GradientBoostingRegressor(30, random_state=0).fit(X, y.to_numpy())
+    node, level, day = stored_effects(model, np.arange(3))
+    assert node.names == ("≤ 6", "> 6") and level.names == ("≤ 1.5", "≤ 3.5", "> 3.5")
+    assert day.names == ("≤ 2024-03-17", "> 2024-03-17")
+    assert node.places.tolist() == [0, 1] and np.diff(node.dependence[:, 0]) == pytest.approx(2.0, abs=0.2)
+
+
+def test_lines_in_leaves_have_no_effects_of_intervals():
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.choice([3.0, 9.0], 400), random.normal(size=400)])
+    y = (X[:, 0] > 5) * X[:, 1] + random.normal(0.0, 0.1, 400) > 0.0
+    model = SBPMTClassifier(3, 3, random_state=0).fit(X, y)
+    assert set(split_thresholds(model.committee_, 0)) == {6.0}
+    assert [effect.column for effect in stored_effects(model, np.arange(2))] == ["x1"]
 
 
 def test_rows_that_are_most_wrong():

@@ -35,6 +35,9 @@ from committee.vote.explain.tree_expectations import split_thresholds, tree_expe
 MOST_ROWS, MOST_PLACES, MOST_CATEGORIES, MOST_LINES = 250, 13, 8, 40
 """Most rows to average over, values of a numeric column, categories, and rows with predictions of their own."""
 
+FEWEST_SPLITS = 3
+"""Effects without rows are curves over at least so many different thresholds, and a number per interval below."""
+
 _FIRST_YEAR, _LAST_YEAR = 1500, 2200
 
 MISSING = "(missing)"
@@ -104,9 +107,9 @@ def encoded_rows(model: Any, X: Any) -> F64:
 @dataclass(frozen=True, eq=False)
 class Effect:
     """Effect of a column at `places`: increasing values (seconds for dates and times), or 0, 1, ... for the categories
-    `names`, the last of which is `MISSING` if rows lack the value. `dependence` and `local` have the shape (places, K),
-    `missing` (K,), and `individual` (places, rows, K). `seen` (m,) has values of the column in some rows. `n_rows` is 0
-    for effects by the training record of the trees.
+    or intervals `names`, the last of which is `MISSING` if rows lack the value. `dependence` and `local` have the shape
+    (places, K), `missing` (K,), and `individual` (places, rows, K). `seen` (m,) has values of the column in some rows.
+    `n_rows` is 0 for effects by the training record of the trees.
     """
 
     column: str
@@ -173,28 +176,46 @@ def effects(model: Any, X: Any, columns: Index, predict: Predict, weights: F64 |
 
 
 def stored_effects(model: Any, columns: Index) -> list[Effect]:
-    found = []
-    for j in (part for column in columns.tolist() for part in model.table_.matrix_columns(column)):
-        coded = model.table_.coded(j)
+    found, table = [], model.table_
+    for j in (part for column in columns.tolist() for part in table.matrix_columns(column)):
+        coded = table.coded(j)
         names: tuple[str, ...] = ()
         if coded is not None:
-            places = np.arange(min(len(coded), MOST_CATEGORIES), dtype=np.float64)
-            names = tuple(str(word) for word in coded[: len(places)])
+            values = np.arange(min(len(coded), MOST_CATEGORIES), dtype=np.float64)
+            names = tuple(str(word) for word in coded[: len(values)])
         else:
             splits = split_thresholds(model.committee_, j)
             if not len(splits):
                 continue
             # at a threshold a row still goes left; a step beyond the last one shows what is to its right
-            places = np.unique(np.quantile(splits, np.linspace(0.0, 1.0, MOST_PLACES), method="nearest"))
-            alone = abs(places[-1]) / 10.0 or 1.0 if model.table_.time_format(j) is None else SECONDS_PER_DAY
-            places = np.append(places, places[-1] + (np.ptp(places) / 12.0 or alone))
+            values = np.unique(splits)
+            if len(values) < FEWEST_SPLITS:
+                names = _interval_names(table, j, values)
+            else:
+                values = np.unique(np.quantile(splits, np.linspace(0.0, 1.0, MOST_PLACES), method="nearest"))
+            alone = abs(values[-1]) / 10.0 or 1.0 if table.time_format(j) is None else SECONDS_PER_DAY
+            values = np.append(values, values[-1] + (np.ptp(values) / 12.0 or alone))
         try:
-            predictions = tree_expectations(model.committee_, j, places)
+            predictions = tree_expectations(model.committee_, j, values)
+            if coded is None and names and not _is_constant_below(model.committee_, j, values, predictions):
+                continue
         except (TypeError, ValueError):  # other voters, or trees without a record
             return []
-        form = model.table_.time_format(j) or model.table_.date_part(j)
-        found.append(Effect(model.table_.quantity(j), names, places, predictions, None, None, 0, places[:0], form))
+        form = None if names else table.time_format(j) or table.date_part(j)
+        places = np.arange(len(names), dtype=np.float64) if names else values
+        found.append(Effect(table.quantity(j), names, places, predictions, None, None, 0, places[:0], form))
     return found
+
+
+def _interval_names(table: Any, j: int, thresholds: F64) -> tuple[str, ...]:
+    words = [table.format_number(j, threshold) for threshold in thresholds.tolist()]
+    return (*(f"≤ {word}" for word in words), f"> {words[-1]}")
+
+
+def _is_constant_below(votes: Any, j: int, values: F64, predictions: F64) -> bool:
+    # members with lines make predictions vary within an interval, which a single number would hide
+    below = tree_expectations(votes, j, np.array([2.0 * values[0] - values[-1]]))
+    return bool(np.allclose(below, predictions[:1]))
 
 
 @dataclass(frozen=True, eq=False)
