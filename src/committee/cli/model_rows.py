@@ -1,4 +1,4 @@
-"""Rows of tables for a fitted model: the columns that it uses, and for labelled rows the target."""
+"""Read tables for a fitted model: the columns that it uses, and for labelled rows the target."""
 
 from __future__ import annotations
 
