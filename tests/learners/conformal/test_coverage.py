@@ -1,10 +1,13 @@
 """How often sets and intervals cover, over many draws of all rows: what docs/conformal.md says of each kind."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
 from scipy.stats import binom
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import RandomForestClassifier as TheirForest
@@ -372,7 +375,8 @@ def test_rounding_leaves_no_number_out_whose_score_is_the_threshold():
         assert ((low <= y) & (y <= high)).sum() >= 15  # the 15th smallest of 20 scores, where ends are rounded too
 
 
-def test_equal_rows_are_in_one_fold_and_count_as_one_of_their_weight():
+@pytest.mark.filterwarnings("ignore:60 of 120 rows are copies")
+def test_copies_are_in_one_fold_and_count_as_one_row_of_their_weight():
     """Else a tree has seen the twin of each row that it judges, and its errors are all 0."""
     X, y = noisy_scores(60)
     new, known = noisy_scores(300, seed=5)
@@ -389,6 +393,35 @@ def test_equal_rows_are_in_one_fold_and_count_as_one_of_their_weight():
         assert_allclose(repeated.known_.thresholds(0.1), weighted, rtol=1e-9)
         low, high = repeated.predict_interval(new).T
         assert ((low <= known) & (known <= high)).mean() > 0.8
+
+
+def survey(n, seed=0):
+    """Answers of few values, so that most rows equal others, and a label or number that they do not determine."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, 4)).astype(float)
+    score = 1.5 * (X[:, 0] - X[:, 1] + 0.7 * X[:, 2] - 0.7)
+    return X, rng.random(n) < expit(score), np.rint(score + rng.normal(size=n))
+
+
+def test_equal_rows_of_few_values_are_predicted_by_fits_that_have_seen_such_rows():
+    X, y, number = survey(600)
+    new, label, new_number = survey(4000, seed=1)
+    model = ConformalClassifier(TreeVoter(max_depth=None), random_state=0).fit(X, y)
+    sets = model.predict_set(new)
+    assert 0.87 < sets[np.arange(4000), label.astype(int)].mean() < 0.93 and sets.sum(axis=1).mean() < 1.6
+    low, high = ConformalRegressor(TreeRegressor(max_depth=None), random_state=0).fit(X, number).predict_interval(new).T
+    assert 0.87 < ((low <= new_number) & (new_number <= high)).mean() < 0.96 and (high - low).mean() < 5.0
+
+
+def test_accidental_copies_are_in_one_fold_and_many_are_warned_of():
+    X, y, n = *noisy_scores(200), 200
+    for n_copies, warns in ((15, False), (60, True)):
+        rows = np.append(np.arange(n), np.arange(n_copies))
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            fold = folds_of_rows(5, X[rows], y[rows], None)
+        assert_array_equal(fold[n:], fold[:n_copies])
+        assert [str(each.message)[:29] for each in warned] == ["60 of 260 rows are copies of "] * warns
 
 
 def test_folds_follow_from_the_rows_and_not_from_threads_or_their_order():

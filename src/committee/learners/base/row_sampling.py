@@ -347,15 +347,16 @@ FEW_ALIKE = 1 / 4
 """Most rows that differ from another one in one column alone, as a share of further copies and of different rows."""
 
 
-def are_resampled(X: Matrix, digests: NDArray[np.uint64], n_copies: int) -> bool:
+def are_resampled(X: Matrix, digests: NDArray[np.uint64], n_copies: int, least_share: float = LEAST_RESAMPLED) -> bool:
     """Return whether copies of different rows come from resampling, and not from columns of few values.
 
-    `digests` ``(n,)`` are `content_digests` of the different rows X; `n_copies` counts their copies.
+    `digests` ``(n,)`` are `content_digests` of the different rows X; `n_copies` counts their copies. A smaller share of
+    further copies than `least_share` does not count as resampling.
     """
     # where columns have few values, rows that differ in one column alone are about as frequent as equal rows
     n = len(digests)
     further = n_copies - n
-    if further < LEAST_RESAMPLED * n_copies:
+    if further < least_share * n_copies:
         return False
     most = FEW_ALIKE * min(n, further)
     alike = n - len(np.unique(row_digests(X, 1)))
@@ -384,7 +385,7 @@ def _nonzero_cells(X: Matrix) -> Iterator[tuple[int, Index, F64]]:
         yield j, row_of_cell[cells], X.value[cells]
 
 
-def copied_rows(rows: Rows | TargetRows, n_threads: int) -> Index | None:
+def copied_rows(rows: Rows | TargetRows, n_threads: int, least_share: float = LEAST_RESAMPLED) -> Index | None:
     """Number the distinct row that each row equals, ``(n,)``, in the order of first copies.
 
     None unless the rows of some class were repeated (`multiples`), or all were resampled (`are_resampled`).
@@ -398,7 +399,7 @@ def copied_rows(rows: Rows | TargetRows, n_threads: int) -> Index | None:
     labels = np.zeros(len(first)) if rows.class_numbers is None else rows.class_numbers[first]
     copies = np.bincount(same)
     once = sum(int(multiples(copies[labels == k]).sum()) for k in np.unique(labels))
-    if once == len(rows) and not are_resampled(rows.X[first], digests[first], len(rows)):
+    if once == len(rows) and not are_resampled(rows.X[first], digests[first], len(rows), least_share):
         return None
     return np.argsort(np.argsort(first))[same]
 

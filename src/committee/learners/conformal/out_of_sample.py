@@ -25,16 +25,16 @@ from sklearn.utils import _safe_indexing
 
 from committee.data.bins import digests_of_kinds, row_digests
 from committee.data.columns import is_frame
-from committee.data.matrices import as_sparse_matrix, is_sparse, numeric_matrix
+from committee.data.matrices import Matrix, as_sparse_matrix, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Index, Mask
 from committee.data.parallel import in_parallel
-from committee.data.rows import inner_weights, nonzero_weights
+from committee.data.rows import Rows, TargetRows, inner_weights, nonzero_weights
 from committee.data.table_schema import TableSchema
 from committee.learners.bagging.random_forest import ForestEstimator
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.base.estimator import fit_weighted
-from committee.learners.base.row_sampling import ranks
+from committee.learners.base.row_sampling import LEAST_RESAMPLED, copied_rows, ranks, warn_of_copies
 from committee.learners.blend.blend import OOF_ATTRIBUTES, Blend
 from committee.learners.trained_ensembles.out_of_bag import NoUnseenRowsError, out_of_bag_mask
 from committee.learners.trained_ensembles.trained_ensemble import TrainedEnsemble
@@ -411,37 +411,49 @@ class _WithAllClasses:
 def folds_of_rows(cv: Any, X: Any, y: NDArray[Any], labels: Index | None) -> NDArray[np.int64]:
     """Return the fold of each row, ``(n,)``: -1 for rows that no fold tests. `labels` are class numbers.
 
-    An integer `cv` assigns rows class by class, by their content. Rows of equal features and target are in one fold, so
-    that none is predicted by a fit that has seen its copy. A class whose rows are all equal is in no fold. Rows that
-    cannot be read as a table are assigned by their order.
+    An integer `cv` assigns rows class by class, by their content. Copies of a row, as after resampling, are in one
+    fold, so that none is predicted by a fit that has seen its copy, with a warning if there are many. A class of one
+    row and its copies is in no fold. Rows that are equal because their columns have few values are distributed over the
+    folds like others, as new rows equal training rows too. Rows that cannot be read as a table are assigned by their
+    order.
     """
     if not isinstance(cv, Integral):
         return _folds_of_splitter(cv, y, labels)
     classes = np.zeros(len(y), dtype=np.intp) if labels is None else labels
-    numbers, whole = _content_numbers(X, y, labels is None)
+    numbers, whole, copied = _content_numbers(X, y, labels)
+    if copied is not None and len(y) - int(copied.max()) - 1 >= LEAST_RESAMPLED * len(y):
+        warn_of_copies(copied)
     order = np.lexsort((whole, numbers, classes))
     other_class = np.diff(classes[order], prepend=-1) != 0
-    other_row = other_class | (np.diff(whole[order].astype(np.uint64), prepend=np.uint64(0)) != 0)
+    other_row = other_class | (np.diff(whole[order].astype(np.uint64), prepend=np.uint64(0)) != 0) | (copied is None)
     place = np.empty(len(y), dtype=np.int64)
-    place[order] = np.cumsum(other_row) - 1  # of each different row
+    place[order] = np.cumsum(other_row) - 1  # of each row, or of each different one
     single = np.bincount(classes[order][other_row])[classes] == 1
     return np.where(single, -1, place % int(cv))
 
 
-def _content_numbers(X: Any, y: NDArray[Any], regression: bool) -> tuple[NDArray[Any], NDArray[Any]]:
-    # two digests of each row: of its numeric columns, and of all columns; in regression both with the target's rank
+def _content_numbers(X: Any, y: NDArray[Any], labels: Index | None) -> tuple[NDArray[Any], NDArray[Any], Index | None]:
+    # two digests of each row: of its numeric columns, and of all columns; in regression both with the target's rank.
+    # Last, the distinct row of each row if equal rows are copies, else None
+    matrix: Matrix
     try:
         if is_sparse(X):
-            numbers, every = row_digests(as_sparse_matrix(X), 1), None
+            matrix = as_sparse_matrix(X)
+            numbers, every = row_digests(matrix, 1), None
         else:
             rows = X if is_frame(X) else numeric_matrix(X, None)
             table = TableSchema.learn(rows, "from_dtype")
-            numbers, every = digests_of_kinds(np.ascontiguousarray(table.encode(rows)), table.with_levels, 1)
+            matrix = np.ascontiguousarray(table.encode(rows))
+            numbers, every = digests_of_kinds(matrix, table.with_levels, 1)
     except (TypeError, ValueError, AttributeError, IndexError):
-        return np.arange(len(y)), np.arange(len(y))
-    of_target = row_digests(ranks(y)[:, None], 1) * np.uint64(3) if regression else np.uint64(0)
-    whole = (numbers if every is None else every) + of_target
-    return numbers + of_target, whole
+        return np.arange(len(y)), np.arange(len(y)), None
+    whole, weights = numbers if every is None else every, np.ones(len(y))
+    if labels is not None:
+        copied = copied_rows(Rows(matrix, labels.astype(np.uint16), weights, True), 1, 0.0)
+        return numbers, whole, copied
+    copied = copied_rows(TargetRows(matrix, y, weights, True), 1, 0.0)
+    of_target = row_digests(ranks(y)[:, None], 1) * np.uint64(3)
+    return numbers + of_target, whole + of_target, copied
 
 
 def _folds_of_splitter(cv: Any, y: NDArray[Any], labels: Index | None) -> NDArray[np.int64]:
