@@ -30,7 +30,16 @@ from committee.cli.options import (
     takes_options,
 )
 from committee.cli.row_columns import ModelExposure, Weight, fitted_exposure
-from committee.cli.terminal import Debug, error_lines, info, note, print_sentences, print_tables, with_options
+from committee.cli.terminal import (
+    Debug,
+    error_lines,
+    info,
+    note,
+    notes_on_warnings,
+    print_sentences,
+    print_tables,
+    with_options,
+)
 from committee.data.text import pluralize, suggest_names
 
 if TYPE_CHECKING:
@@ -359,19 +368,22 @@ def certify(
             )
         further = None if options.test is None else read_labelled_rows(learner, options.test, options.target, table)
         try:
-            found = run(
-                learner,
-                rows.X,
-                rows.y,
-                options.delta,
-                on,  # type: ignore[arg-type]  # checked above
-                None if further is None else further.X,
-                None if further is None else further.y,
-                bounds=split_names(options.bounds) or None,
-                votes=votes,  # type: ignore[arg-type]
-                sample_weight=rows.weights,
-                X_unlabelled=None if options.unlabelled is None else read_features(learner, options.unlabelled, table),
-            )
+            with notes_on_warnings():
+                found = run(
+                    learner,
+                    rows.X,
+                    rows.y,
+                    options.delta,
+                    on,  # type: ignore[arg-type]  # checked above
+                    None if further is None else further.X,
+                    None if further is None else further.y,
+                    bounds=split_names(options.bounds) or None,
+                    votes=votes,  # type: ignore[arg-type]
+                    sample_weight=rows.weights,
+                    X_unlabelled=None
+                    if options.unlabelled is None
+                    else read_features(learner, options.unlabelled, table),
+                )
         except TypeError as error:
             raise ValueError(f"{model} cannot be certified: {error}") from error
         sentences = [*map(with_options, found.sentences(f" of {data}")), _baselines(found.headline, rows.y)]

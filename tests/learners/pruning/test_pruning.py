@@ -145,7 +145,7 @@ def test_a_pipeline_is_pruned_like_its_last_step(kind, stored):
     found, expected = prune(pipeline, holes, y), prune(last, last_rows, y)
     assert found.committee_.n_nodes == expected.committee_.n_nodes
     assert_array_equal(found.predict(holes), expected.predict(last_rows))
-    with pytest.raises(ValueError, match="drew fill other leaves" if not stored else "out-of-bag .* of row|on row"):
+    with pytest.raises(ValueError, match="drew reach other leaves" if not stored else "out-of-bag .* of row|on row"):
         prune(pipeline, holes[::-1], y[::-1])
 
 

@@ -55,8 +55,8 @@ MOST_CLASSES = 64
 class Samme:
     """Weights of rows and trees in a run of AdaBoost on model trees, by SAMME (Zhu et al. 2009).
 
-    alpha = ln((1 - err) / err) + ln(K - 1), and wrong rows' weights grow by exp(alpha). A weight alpha is twice that of
-    the sources which write 1/2 ln. The initial row weights sum to 1, and are 0 for rows that are not drawn.
+    alpha = ln((1 - err) / err) + ln(K - 1), and wrong rows' weights grow by exp(alpha). For K = 2 alpha is twice that
+    of sources which write 1/2 ln. The initial row weights sum to 1, and are 0 for rows that are not drawn.
 
     Equation: sbpmt-emphasis (docs/theory.md).
     """

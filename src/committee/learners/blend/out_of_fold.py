@@ -337,10 +337,10 @@ class FoldTrainer:
         model = self.model(candidate, settings, np.arange(len(self.rows)), self.rows.weights, number)
         committee = model.committee_
         of_numbers = isinstance(self.rows, TargetRows)
-        seen_by_none = model.oob_prediction_[:, None] if of_numbers else model.oob_decision_function_
-        # few voters leave out any one of many copies, and folds deal copies one by one too: their mean is that of all
-        known = np.flatnonzero(np.isfinite(seen_by_none).all(axis=1))
-        mean = predictions_of_all(self.rows, known, seen_by_none[known], n_threads(self.n_jobs))
+        out_of_bag = model.oob_prediction_[:, None] if of_numbers else model.oob_decision_function_
+        # copies of a row get the mean of their predictions: few voters leave out any one of many copies
+        known = np.flatnonzero(np.isfinite(out_of_bag).all(axis=1))
+        mean = predictions_of_all(self.rows, known, out_of_bag[known], n_threads(self.n_jobs))
         if of_numbers:
             return TrainedFit(committee, mean)
         return TrainedFit(committee, committee.link.evidence(mean * committee.total_weight, committee.total_weight))

@@ -99,8 +99,6 @@ def voter_losses(
         wrong = (S @ weights).min(axis=1) <= ROUNDING  # not ahead of every other class
     elif on == "validation" or untouched is not None:
         wrong = committee.predict(named, n_threads=n_threads) != np.asarray(y)
-        if on == "validation" and (doubt := suspicious_accuracy(ensemble, 1.0 - float(wrong.mean()), len(wrong))):
-            warn_user(f"{doubt}: bounds hold for rows that are new to the model. Give such rows, or on='oob'.")
     negative = weights < 0.0
     if negative.any():
         S = S * np.where(negative, -1, 1).astype(S.dtype)
@@ -366,12 +364,12 @@ def certify(
     delta : float, default=0.05
         Probability with which the headline may fail; and, separately, any bound of the table.
     on : {"validation", "oob"}, default="validation"
-        "validation": rows that are new to the ensemble. A warning says if its accuracy on them is higher than
-        ``oof_score_`` or ``oob_score_`` allows by chance. "oob": each voter, and each pair of voters, is evaluated on
-        its out-of-bag rows. For `RandomForestClassifier` and `SubaggingClassifier` (with ``oob_score=True`` and an int
-        or None as ``random_state``), `SBPMTClassifier`, scikit-learn's forests and bagging. Rows that no voter was
-        trained on, such as the `reserve` of a `RandomForestClassifier` or a `CommitteeClassifier`, evaluate the whole
-        vote too.
+        "validation": rows that are new to the ensemble. A warning is issued if it errs on less than half as many of
+        them as ``oof_score_`` or ``oob_score_`` say, beyond chance. "oob": each voter, and each pair of voters, is
+        evaluated on its out-of-bag rows. For `RandomForestClassifier` and `SubaggingClassifier` (with
+        ``oob_score=True`` and an int or None as ``random_state``), `SBPMTClassifier`, scikit-learn's forests and
+        bagging. Rows that no voter was trained on, such as the `reserve` of a `RandomForestClassifier` or a
+        `CommitteeClassifier`, evaluate the whole vote too.
     X_test, y_test : table or array-like and array-like, default=None
         Rows for the test error.
     bounds : tuple of str, default=None
@@ -427,6 +425,10 @@ def certify(
     if X_unlabelled is not None and votes != "own":
         raise ValueError(f"X_unlabelled is given with votes={votes!r}; it is for votes='own' alone.")
     losses = voter_losses(ensemble, X, y, on=on, votes=votes, sample_weight=sample_weight, n_threads=n_threads)
+    if on == "validation" and getattr(getattr(ensemble, "provenance_", None), "rows", None) is None:
+        doubt = suspicious_accuracy(ensemble, 1.0 - float(losses.errors.mean()), losses.n_rows, fewer=0.5)
+        if doubt is not None:
+            warn_user(f"{doubt}, as bounds hold for new rows. Give rows not used in training, or on='oob'.")
     committee, _ = _committee_and_rows(ensemble, X)
     bounded = votes == "labels" or getattr(committee.voters, "bounded", True)
     possible = _possible(losses, X_unlabelled is not None, bounded=bounded)

@@ -469,7 +469,7 @@ def _folds_of_splitter(cv: Any, y: NDArray[Any], labels: Index | None) -> NDArra
         if len(np.setdiff1d(others, train)) or len(np.intersect1d(train, test)):
             raise ValueError(
                 f"cv={cv!r} trains fold {k} on {len(train)} of {len(y)} rows and judges {len(test)}; each fold must be "
-                "trained on all rows that it does not judge."
+                "trained on exactly the rows that it does not judge."
             )
         if (fold[test] >= 0).any():
             raise ValueError(f"cv={cv!r} has a row in several test sets; use a splitter with disjoint test sets.")

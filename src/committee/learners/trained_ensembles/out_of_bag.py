@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import column_or_1d
@@ -34,6 +33,9 @@ OOB_TOLERANCE = 1e-6
 
 BY_CHANCE = 1e-4
 """p-value below which a number of training rows, or of correct predictions, is not due to chance."""
+
+CHECKED_TREES = 10
+"""Most trees of scikit-learn whose leaves are compared with those of training."""
 
 OTHER_ROWS = (
     "X and y are not the rows that the {} was trained on: other rows were left out. Give the training rows, in the "
@@ -86,13 +88,14 @@ def out_of_bag_mask(
         out = _subagging_mask(ensemble, n_voters, labels, counted, random)
     else:
         out = _stored_mask(ensemble, n_voters, len(labels)) & counted[:, None]
-        if X is not None and not any(hasattr(ensemble, f"oob_{name}_") for name in ("decision_function", "prediction")):
-            _check_leaf_counts(ensemble, X)
     if not out.any():
         raise NoUnseenRowsError(
             f"on='oob' needs rows that voters did not see, but every voter of the {type(ensemble).__name__} saw them "
             "all; train it with bootstrap or on a share of the rows, or use held-out rows instead."
         )
+    stored = any(hasattr(ensemble, f"oob_{name}_") for name in ("decision_function", "prediction"))
+    if X is not None and not stored and {"estimators_", "estimators_samples_"} <= set(dir(ensemble)):
+        _check_leaf_counts(ensemble, X, counted)
     return out
 
 
@@ -178,24 +181,21 @@ def _stored_mask(ensemble: Any, n_voters: int, n: int) -> Mask:
     return out
 
 
-def _check_leaf_counts(ensemble: Any, X: Any) -> None:
-    trees = ensemble.estimators_
-    if not all(hasattr(tree, "tree_") for tree in trees):
-        return
-    if hasattr(ensemble, "apply"):
-        leaves = ensemble.apply(X)
-    else:  # scikit-learn's bagging, whose trees see some columns without names
-        array: Any = X if issparse(X) else np.asarray(X)
-        columns = ensemble.estimators_features_
-        leaves = np.column_stack([tree.apply(array[:, some]) for tree, some in zip(trees, columns, strict=True)])
-    for t, drawn in enumerate(ensemble.estimators_samples_):
-        tree = trees[t].tree_
-        counts = np.bincount(leaves[np.unique(drawn), t], minlength=tree.node_count)
+def _check_leaf_counts(ensemble: Any, X: Any, counted: Mask) -> None:
+    given: Any = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+    columns = getattr(ensemble, "estimators_features_", None)  # of scikit-learn's bagging
+    for t, drawn in enumerate(ensemble.estimators_samples_[:CHECKED_TREES]):
+        grown = ensemble.estimators_[t]
+        if not hasattr(grown, "tree_"):
+            return
+        tree, rows = grown.tree_, given[np.unique(drawn[counted[drawn]])]
+        leaves = grown.apply(rows if columns is None else rows[:, columns[t]])
+        counts = np.bincount(leaves, minlength=tree.node_count)
         if not np.array_equal(counts, np.where(tree.children_left < 0, tree.n_node_samples, 0)):
             raise ValueError(
-                f"X and y are not the rows that the {type(ensemble).__name__} was trained on: those that its tree {t} "
-                "drew fill other leaves than in training. Give the training rows, in the same order; other rows can "
-                "only be held-out rows, with on='validation'."
+                f"X and y are not the rows that the {type(ensemble).__name__} was trained on: the rows that its tree "
+                f"{t} drew reach other leaves than in training. Give the training rows, in the same order; other rows "
+                "can only be held-out rows, with on='validation'."
             )
 
 
@@ -309,13 +309,16 @@ def refuse_weighted_draws(ensemble: Any) -> None:
         )
 
 
-def suspicious_accuracy(model: Any, accuracy: float, n_rows: int) -> str | None:
-    """Return a warning if the accuracy on rows is significantly above that out of bag or out of fold; else None."""
+def suspicious_accuracy(model: Any, accuracy: float, n_rows: int, fewer: float = 0.0) -> str | None:
+    """Return what is suspicious about the accuracy on rows, beside that out of bag or out of fold; None if nothing.
+
+    Errors must be fewer than chance allows, and by a share `fewer`: few voters make out-of-bag accuracies too low.
+    """
     from scipy.stats import binomtest
 
     model = last_step(model)
     before = getattr(model, "oof_score_", getattr(model, "oob_score_", float("nan")))
-    if callable(getattr(model, "oob_score", None)) or not 0.0 <= before <= 1.0:
+    if callable(getattr(model, "oob_score", None)) or not 0.0 <= before <= 1.0 - (1.0 - accuracy) / (1.0 - fewer):
         return None
     if binomtest(round(accuracy * n_rows), n_rows, before, alternative="greater").pvalue > BY_CHANCE:
         return None

@@ -48,7 +48,7 @@ def simplex_solver(lower: F64, upper: F64, cost: F64) -> Any:
 def add_rows(
     highs: Any, lower: F64, upper: F64, entries: NDArray[Any], columns: NDArray[np.signedinteger] | None = None
 ) -> None:
-    """Add k constraints with the non-zero coefficients `entries` (k, m) of the variables `columns` (m,), or of all."""
+    """Add k constraints with coefficients `entries` (k, m) of variables `columns` (m,), or of all; omit zeros."""
     row, column = np.nonzero(entries)
     start = np.searchsorted(row, np.arange(len(entries)))
     variable = column if columns is None else columns[column]

@@ -208,7 +208,7 @@ Parts = TypeVar("Parts", CommitteeParts, RegressionParts)
 
 
 def is_pipeline(estimator: Any) -> bool:
-    """True if an estimator is a scikit-learn pipeline that ends in another library's estimator."""
+    """True for a scikit-learn pipeline whose last step is no fitted learner of this library."""
     return isinstance(estimator, Pipeline) and not hasattr(estimator[-1], "committee_")
 
 

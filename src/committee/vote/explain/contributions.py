@@ -51,7 +51,8 @@ def slopes(link: Link, F: F64, total: float) -> F64:
     p, K = link.probability(F, total), F.shape[1]
     if K == 1 or (K == 2 and not isinstance(link, TemperedShare)):  # the other links use the difference of two scores
         upper = _slope_of_two(link, signed(F), p, total)
-        return np.stack([-upper, upper], axis=1)[:, :, None] * np.array([-1.0, 1.0])[-K:]
+        both: F64 = np.stack([-upper, upper], axis=1)[:, :, None] * np.array([-1.0, 1.0])[-K:]
+        return both
     if isinstance(link, Truncated):
         most = 1.0 - 2.0 * link.floor
         told = (1.0 + np.clip(F, -most, most)).sum(axis=1)
