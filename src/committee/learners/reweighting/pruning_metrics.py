@@ -244,7 +244,7 @@ class SelectionCriterion(ABC):
 
     @abstractmethod
     def loss_and_score(self, score: F64, rows: LeafRows) -> F64:
-        """Return loss and score of each row ``(2, n)`` from the vote's scores ``(n, D)``."""
+        """Return each row's loss and its part of `score_name`, ``(2, n)``, from the votes ``(n, D)``."""
 
     @abstractmethod
     def predictions(self, score: F64) -> F64:
