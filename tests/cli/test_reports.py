@@ -87,6 +87,12 @@ def test_rows_that_the_model_has_learned_from_are_pointed_out(tmp_path):
     right = (forest.predict(frame[:200].select("a", "b")) == frame["y"][:200].to_numpy()).mean()
     assert f"was {forest.oob_score_:.4f}; {right:.4f} is higher than chance allows" in known.stderr
     assert "chance" not in new.stderr
+    table, model = tmp_path / "known.csv", tmp_path / "forest.st"
+    options = ("-m", "random_forest", "-p", "oob_score=True", "--no-row-digests", "--folds", 0, "-o", model)
+    succeed("fit", table, "-t", "y", *options)
+    said = " ".join(succeed("certify", model, table).stderr.split())
+    assert f"note: on rows not seen in training the accuracy was {load(model).oob_score_:.4f}" in said
+    assert said.endswith("Give rows not used in training, or --on oob.")
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])

@@ -218,11 +218,14 @@ def test_one_bad_cell_is_blamed_alone_in_a_file_that_is_written_otherwise(tmp_pa
     succeed("fit", written(tmp_path / "a.csv", plain, header), *TREE, "-o", model)
     other = [[cell.replace(".", ","), f"{int(day[-2:]):02}.01.2024", answer] for cell, day, answer in plain]
     assert succeed("predict", model, written(tmp_path / "b.csv", other, header)).stdout
-    for at, bad in ((0, "much"), (1, "soon")):
+    for at, bad, written_as in (
+        (0, "much", "column 'x' holds numbers written as '0,5'"),
+        (1, "soon", "column 'day' holds dates or times written as %d.%m.%Y"),
+    ):
         spoilt = [row[:] for row in other]
         spoilt[5][at] = bad
         said = fail("predict", model, written(tmp_path / "b.csv", spoilt, header))
-        assert f"1 cell does not fit ('{bad}' in row 5)" in said
+        assert f"{written_as}, but 1 cell does not fit ('{bad}' in row 5)" in said
     percent = [[f"{cell}%", day, answer] for cell, day, answer in plain]
     path = written(tmp_path / "b.csv", percent, header)
     for each in (path, pieced(path)):

@@ -367,6 +367,7 @@ def test_a_table_becomes_two_classes(folder):
     (train, test), (y, _) = Fold(table, 0, 0).split, Fold(table, 0, 0).positive
     assert len(test) == pytest.approx(0.3 * 208, abs=1) and y.mean() == pytest.approx(table.positive.mean(), abs=0.01)
     assert len(train) + len(test) == 208
+    assert (data["sonar"].training_by_test, data["madelon"].training_by_test) == (7 / 3, 2000 / 600)
 
 
 def test_rows_with_gaps_go_and_categories_become_columns(tmp_path):

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info
 from committee.papers.shared import cells as shared_cells
 from committee.papers.shared.cells import Task, finished_cells
 from committee.papers.shared.options import check_at_least_one, in_order
-from committee.papers.shared.pages import compared, signs_text
+from committee.papers.shared.pages import compared, signs_text, standard_error
 from committee.papers.shared.tables import (
     SOURCE_TABLES,
     Bundled,
@@ -119,6 +119,7 @@ def test_a_comparison_counts_tables_and_rows():
     none = compared(np.zeros((2, 0)), [])
     assert np.isnan(none.probability) and np.isnan(none.less) and none.signs.pvalue == 1.0
     assert np.isnan(compared(np.zeros((2, 2))).probability), "without rows there is no such test"
+    assert standard_error([0.5]) == 0.0 and standard_error([1.0, 3.0]) == pytest.approx(1.0)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

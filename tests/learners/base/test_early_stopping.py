@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import get_scorer
+from sklearn.metrics import accuracy_score, get_scorer, make_scorer
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.class_weight import compute_sample_weight
 
 import committee
@@ -317,7 +319,7 @@ def fitted_by(scoring, y_val=None, **params):
     return model.fit(X, y, X_val=X_val, y_val=labels if y_val is None else y_val)
 
 
-def test_a_callable_is_given_the_model_and_the_held_out_rows():
+def test_a_callable_is_given_the_model_and_the_held_out_rows_and_is_not_stored(tmp_path):
     seen = []
 
     def score(model, X, y):
@@ -328,6 +330,8 @@ def test_a_callable_is_given_the_model_and_the_held_out_rows():
     assert_array_equal(model.validation_scores_, fitted_by("accuracy").validation_scores_)
     assert set(seen) == {((90, 5), (90,), (90, 3), (90, 3))}
     assert len(seen) >= len(model.validation_scores_)
+    with pytest.raises(TypeError, match=r"scoring is a .*, which a model file cannot hold"):
+        fitted_by(make_scorer(accuracy_score)).save(tmp_path / "model")
 
 
 def test_a_callable_that_takes_no_weights_is_refused_where_there_are_some():
@@ -458,6 +462,8 @@ def test_tol_ends_a_fit_earlier():
     assert large.best_iteration_ < every.best_iteration_
     losses = large.validation_losses_
     assert_array_equal(losses, every.validation_losses_[: len(losses)])
+    with pytest.raises(ValueError, match="'tol' parameter of GradientBoostingRegressor must be"):
+        model.set_params(tol=-1.0).fit(X, y)
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
@@ -514,6 +520,9 @@ def test_groups_are_held_out_as_wholes(model, monkeypatch):
     frame = pd.DataFrame(X).add_prefix("x")
     by_name = clone(model).fit(frame.assign(patient=group), y, groups="patient")
     assert_array_equal(by_name.predict(frame), fitted.predict(X))
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline("passthrough", clone(model).set_fit_request(groups=True))
+        assert_same_bits(pipeline.fit(X, y, groups=group)[-1], fitted, X)
 
 
 def test_groups_in_trials_of_the_learning_rate():
@@ -651,7 +660,9 @@ def test_the_best_iteration_is_the_first_best_round_that_patience_reached(model,
         assert stopped.committee_.n_voters == stopped.best_iteration_  # others drop voters without weight
     if not isinstance(getattr(model, "voter", None), LogisticRegression):
         stopped.save(tmp_path / "model")
-        assert committee.load(tmp_path / "model").best_iteration_ == stopped.best_iteration_
+        again = committee.load(tmp_path / "model")
+        assert (again.best_iteration_, again.scoring) == (stopped.best_iteration_, given.scoring)
+        assert_array_equal(again.validation_scores_, stopped.validation_scores_)
 
 
 @pytest.mark.parametrize("number", [0, -3, 2.5, True, "two"])

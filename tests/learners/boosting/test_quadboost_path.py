@@ -210,9 +210,15 @@ def test_risk_as_criterion_is_the_quadratic_risk_of_the_folds():
 
 def test_any_folds_that_hold_out_each_row_once_will_do():
     X, y = noisy(60)
-    QuadBoostClassifierCV(n_alphas=3, cv=KFold(4)).fit(X, y)
-    QuadBoostClassifierCV(n_alphas=3, cv=None).fit(X, y)
     own = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    kept = [(np.arange(27), np.arange(27, 57)), (np.arange(27, 57), np.arange(27))]
     weights = np.ones(60)
     weights[:3] = 0.0
-    QuadBoostClassifierCV(n_alphas=3, cv=own).fit(X, y, weights)
+    for cv, w, folds, first in (
+        (KFold(4), None, list(KFold(4).split(X)), 0),
+        (None, None, list(StratifiedKFold(5).split(X, y)), 0),
+        (own, weights, kept, 3),
+    ):
+        found = QuadBoostClassifierCV(n_alphas=3, cv=cv).fit(X, y, w)
+        by_list = QuadBoostClassifierCV(n_alphas=3, cv=folds).fit(X[first:], y[first:])
+        assert_array_equal(found.cv_errors_, by_list.cv_errors_)

@@ -5,8 +5,10 @@ from dataclasses import replace
 from math import ceil
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
+from scipy.sparse import coo_array
 from scipy.stats import beta
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
@@ -173,6 +175,8 @@ def test_rows_out_of_bag_are_those_that_the_fit_left_out():
         assert 0.2 < losses.unseen.mean() < 0.8
         voted = losses.unseen.any(axis=1)
         np.testing.assert_array_equal(voted, np.isfinite(model.oob_decision_function_[:, 0]))
+    for fitted, given in ((X, coo_array(X)), (pd.DataFrame(X).add_prefix("x"), X)):  # known by their leaves
+        certify(BaggingClassifier(random_state=0).fit(fitted, y), given, y, on="oob")
 
 
 def test_out_of_bag_risk_is_that_of_held_out_rows():
@@ -243,6 +247,10 @@ def test_rows_that_all_voters_have_seen_are_still_checked():
         assert not voter_losses(model, X, y, on="oob").unseen.any(axis=1).all()
         with pytest.raises(ValueError, match="differs from the one that ensemble has stored"):
             certify(model, X[::-1], y[::-1], on="oob")
+    weights = np.repeat([0.0, 1.0], 89)
+    for given in (None, weights):
+        with pytest.raises(ValueError, match="every voter of the ExtraTreesClassifier saw them all"):
+            certify(TheirExtraTrees(5).fit(X, y, weights), X, y, on="oob", sample_weight=given)
 
 
 def coins(n, seed):
