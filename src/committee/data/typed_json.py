@@ -20,9 +20,9 @@ _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def encode(value: object, name: str) -> Any:
-    """Return a value as JSON: None, bool, int, str and finite floats as they are, the rest as ``{"<type>": ...}``.
+    """Return plain values as they are; nan, inf, lists, tuples, dicts and vectors as ``{"<type>": ...}``.
 
-    A random generator becomes None: its state is no setting, and predictions do not depend on it.
+    Others are refused. A random generator becomes None: its state is no setting, and predictions do not depend on it.
     """
     if isinstance(value, np.generic):
         value = value.item()

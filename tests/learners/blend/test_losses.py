@@ -16,7 +16,7 @@ from committee.learners.blend.portfolio import candidates
 from committee.objectives.losses import Derivatives, Huber, Loss, Quantile, Quantiles, Tweedie
 from committee.report.members import estimate, left_out_grid, members_grid
 from committee.report.model_pages import render_model
-from committee.vote.links.mean import Identity
+from committee.vote.links.mean import Identity, MeanLink
 from tests.small_portfolio import out_of_fold
 from tests.subjects import assert_same_bits, noisy_scores, weights
 
@@ -31,6 +31,13 @@ LOSSES = pytest.mark.parametrize("loss", NAMED)
 def amounts(n=150, seed=0):
     X, y = noisy_scores(n, seed)
     return X, np.exp(y / (2.0 * np.abs(y).max()))
+
+
+class Squares(MeanLink):
+    name = "squares"
+
+    def _mean(self, F, total):
+        return F**2
 
 
 class Quartic(Loss):
@@ -126,11 +133,18 @@ def test_predictions_are_where_the_loss_allows_them(loss):
         assert "may predict" not in model.left_out_.get("forest", "")
 
 
+class OfSquares(Quartic):
+    """A loss with a link that committees do not have."""
+
+    link = Squares()
+
+
 @pytest.mark.parametrize(
     ("loss", "quantile", "message"),
     [
         ("quantiles", 0.5, "is of several numbers, and a committee of ensembles predicts one"),
         (Quantiles((0.1, 0.9)), 0.5, "is of several numbers"),
+        (OfSquares(), 0.5, "has the link .*Squares.*, and a committee of ensembles needs an identity or log link"),
         (Derivatives(lambda y, F: (F - y, np.ones_like(F)), of_classes=False), 0.5, "has derivatives and no value"),
         ("log_loss", 0.5, "loss is 'log_loss'; it must be one of"),
         *((loss, 0.5, f"the {loss} loss needs targets in") for loss in POWERS),

@@ -231,7 +231,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     def read(self, X: Any) -> tuple[pl.DataFrame, NDArray[Any]]:
         """Return the features ``(n, q)`` and the target ``(n,)`` of a labelled table.
 
-        Rows without a target are left out unless `strict`. Parameters and errors are those of `transform`.
+        Leave out rows without a target; `strict` refuses them. Errors are those of `transform`, or of a missing target.
         """
         target = self._named_target()
         check_is_fitted(self)

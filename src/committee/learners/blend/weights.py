@@ -49,14 +49,19 @@ _LEAST_LOSS = 1e-300
 
 
 def resolve_loss(loss: LossChoice, quantile: float) -> Loss:
-    """Loss by its name, or as given; ``ValueError`` if it predicts several numbers or has no value."""
+    """Loss by its name, or as given; ``ValueError`` for several numbers, another link, or no value."""
     found = Quantile(quantile) if loss == "quantile" else regression_loss(loss)
     if isinstance(found, Derivatives):
         raise ValueError(
             f"loss={loss!r} has derivatives and no value, by which members are weighed; give a "
             "committee.objectives.losses.Loss with a value."
         )
-    if found.n_scores() > 1 or not isinstance(found.link, (Identity, Log)):
+    if found.n_scores() == 1 and not isinstance(found.link, (Identity, Log)):
+        raise ValueError(
+            f"loss={loss!r} has the link {type(found.link).__name__}, and a committee of ensembles needs an identity or "
+            "log link; choose GradientBoostingRegressor."
+        )
+    if found.n_scores() > 1:
         raise ValueError(
             f"loss={loss!r} is of several numbers, and a committee of ensembles predicts one; fit one for each "
             "quantile, with loss='quantile', or choose GradientBoostingRegressor."

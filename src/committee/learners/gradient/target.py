@@ -170,7 +170,7 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class PartedRows:
-    """Rows with a mask of held-out units."""
+    """Rows with a mask of held-out units of weight."""
 
     rows: Rows | TargetRows
     units: RowUnits
