@@ -58,8 +58,8 @@ def resolve_loss(loss: LossChoice, quantile: float) -> Loss:
         )
     if found.n_scores() == 1 and not isinstance(found.link, (Identity, Log)):
         raise ValueError(
-            f"loss={loss!r} has the link {type(found.link).__name__}, and a committee of ensembles needs an identity or "
-            "log link; choose GradientBoostingRegressor."
+            f"loss={loss!r} has the link {type(found.link).__name__}, and a committee of ensembles needs an identity "
+            "or log link; choose GradientBoostingRegressor."
         )
     if found.n_scores() > 1:
         raise ValueError(
