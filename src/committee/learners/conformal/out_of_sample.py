@@ -34,7 +34,7 @@ from committee.learners.bagging.random_forest import ForestEstimator
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
 from committee.learners.base.estimator import fit_weighted
-from committee.learners.base.row_sampling import LEAST_RESAMPLED, copied_rows, ranks, warn_of_copies
+from committee.learners.base.row_sampling import copied_rows, ranks
 from committee.learners.blend.blend import OOF_ATTRIBUTES, Blend
 from committee.learners.trained_ensembles.out_of_bag import NoUnseenRowsError, out_of_bag_mask
 from committee.learners.trained_ensembles.trained_ensemble import TrainedEnsemble
@@ -412,17 +412,14 @@ def folds_of_rows(cv: Any, X: Any, y: NDArray[Any], labels: Index | None) -> NDA
     """Return the fold of each row, ``(n,)``: -1 for rows that no fold tests. `labels` are class numbers.
 
     An integer `cv` assigns rows class by class, by their content. Copies of a row, as after resampling, are in one
-    fold, so that none is predicted by a fit that has seen its copy, with a warning if there are many. A class of one
-    row and its copies is in no fold. Rows that are equal because their columns have few values are distributed over the
-    folds like others, as new rows equal training rows too. Rows that cannot be read as a table are assigned by their
-    order.
+    fold, so that none is predicted by a fit that has seen its copy. A class of one row and its copies is in no fold.
+    Rows that are equal because their columns have few values are distributed over the folds like others, as new rows
+    equal training rows too. Rows that cannot be read as a table are assigned by their order.
     """
     if not isinstance(cv, Integral):
         return _folds_of_splitter(cv, y, labels)
     classes = np.zeros(len(y), dtype=np.intp) if labels is None else labels
     numbers, whole, copied = _content_numbers(X, y, labels)
-    if copied is not None and len(y) - int(copied.max()) - 1 >= LEAST_RESAMPLED * len(y):
-        warn_of_copies(copied)
     order = np.lexsort((whole, numbers, classes))
     other_class = np.diff(classes[order], prepend=-1) != 0
     other_row = other_class | (np.diff(whole[order].astype(np.uint64), prepend=np.uint64(0)) != 0) | (copied is None)
