@@ -55,7 +55,7 @@ def test_a_committee_of_classes(table, tmp_path):
     assert "training accuracy" not in result.output
     size = r"size: [\d.]+ [kM]B in a file, [\d.]+ [kM]B in memory"
     assert re.search(rf"{size}; predict time with encoding of the columns: [\d.,]+ µs/row", result.stderr)
-    assert members_grid(model).columns[-1] == "predict time (µs/encoded row)"
+    assert members_grid(model).columns[-1] == "vote time (µs/row)"
     shown = result.stdout + succeed("inspect", path).stdout
     for name in model.member_names_:
         assert shown.count(name) == 2

@@ -64,7 +64,7 @@ def members_grid(model: Any) -> Grid:
         rows += [("(columns)", *(BLANK, BLANK, BLANK, BLANK, BLANK, BLANK), byte_text(own), BLANK)]
     columns = (
         *("member", "weight", "fits", f"CV {_loss_name(model)}", "vote without", "fit time (s)", "nodes"),
-        *("file", "predict time (µs/encoded row)"),
+        *("file", "vote time (µs/row)"),
     )
     return Grid(f"Members ({n} of {n + len(model.left_out_)} candidates)", columns, tuple(rows), "lrrrrrrrr")
 
