@@ -184,13 +184,17 @@ def inspect(
         grids = inspection(learner, file_bytes=size, margins=margins, sample_weight=weights)
         known: str | None = None
         if X is not None and y is not None:
-            from committee.report.evaluation import evaluate
+            from committee.report.evaluation import Evaluation, evaluate
 
-            found = evaluate(learner, X, y, offset=offset, sample_weight=weights)
-            known = known_rows_sentence(learner, known_rows(learner, X), found)
-            if has_members(learner):
+            overlap, of_members = known_rows(learner, X), has_members(learner)
+            shows_errors = margins is None and not of_members  # numbers have errors where classes have margins
+            found: Evaluation | None = None
+            if overlap is None or shows_errors:
+                found = evaluate(learner, X, y, offset=offset, sample_weight=weights)
+            known = known_rows_sentence(learner, overlap, found)
+            if of_members:
                 grids += rows_grids(MemberAnswers.of(learner, X, rows.per_unit))
-            elif margins is None:  # numbers have errors where classes have margins
+            elif found is not None and shows_errors:
                 grids += found.grids()
         print_tables(grids)
         if known is not None:

@@ -71,9 +71,12 @@ def known_rows(model: Any, X: Any) -> RowOverlap | None:
     return made.rows.known(digests)
 
 
-def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation) -> str | None:
+def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation | None) -> str | None:
+    """Return a note on training rows among rows, by their overlap or else their evaluation; None without a finding."""
     if known is None:
-        return suspicious_accuracy(model, found["accuracy"], found.n_rows) if hasattr(model, "classes_") else None
+        if found is None or not hasattr(model, "classes_"):
+            return None
+        return suspicious_accuracy(model, found["accuracy"], found.n_rows)
     learned = learned_from(model, known)
     return learned and f"{learned}; on new rows the figures are worse"
 

@@ -88,14 +88,14 @@ def out_of_bag_mask(
         out = _subagging_mask(ensemble, n_voters, labels, counted, random)
     else:
         out = _stored_mask(ensemble, n_voters, len(labels)) & counted[:, None]
+        stored = hasattr(ensemble, "oob_decision_function_") or hasattr(ensemble, "oob_prediction_")
+        if X is not None and not stored and out.any():
+            _check_leaf_counts(ensemble, X, counted[:, None] & ~out[:, :CHECKED_TREES])
     if not out.any():
         raise NoUnseenRowsError(
             f"on='oob' needs rows that voters did not see, but every voter of the {type(ensemble).__name__} saw them "
             "all; train it with bootstrap or on a share of the rows, or use held-out rows instead."
         )
-    stored = any(hasattr(ensemble, f"oob_{name}_") for name in ("decision_function", "prediction"))
-    if X is not None and not stored and {"estimators_", "estimators_samples_"} <= set(dir(ensemble)):
-        _check_leaf_counts(ensemble, X, counted)
     return out
 
 
@@ -181,14 +181,13 @@ def _stored_mask(ensemble: Any, n_voters: int, n: int) -> Mask:
     return out
 
 
-def _check_leaf_counts(ensemble: Any, X: Any, counted: Mask) -> None:
+def _check_leaf_counts(ensemble: Any, X: Any, drawn: Mask) -> None:
     given: Any = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     columns = getattr(ensemble, "estimators_features_", None)  # of scikit-learn's bagging
-    for t, drawn in enumerate(ensemble.estimators_samples_[:CHECKED_TREES]):
-        grown = ensemble.estimators_[t]
+    for t, grown in enumerate(getattr(ensemble, "estimators_", ())[:CHECKED_TREES]):
         if not hasattr(grown, "tree_"):
             return
-        tree, rows = grown.tree_, given[np.unique(drawn[counted[drawn]])]
+        tree, rows = grown.tree_, given[np.flatnonzero(drawn[:, t])]
         leaves = grown.apply(rows if columns is None else rows[:, columns[t]])
         counts = np.bincount(leaves, minlength=tree.node_count)
         if not np.array_equal(counts, np.where(tree.children_left < 0, tree.n_node_samples, 0)):
