@@ -43,8 +43,8 @@ class AdaBoostClassifier(Boosting, BoostedCalibration):
     committee_ : Committee
         The voters h_t and weights alpha_t.
     estimator_errors_ : float64 array (rounds,)
-        Weighted error of each voter under the weights it was trained on. Abstentions are no errors, but count as half
-        a row where nothing else is wrong; with AdaBoost.MH the error is that of "class k or not", over all k.
+        Weighted error of each voter under the weights it was trained on. Abstentions are no errors, but together
+        count as half a row if less is wrong; with AdaBoost.MH the error is that of "class k or not", over all k.
     normalisers_ : float64 array (rounds,)
         Z_t, the sum of the row weights that round t has updated, before they are normalised. With two classes the
         training error is at most the product of the Z_t.

@@ -138,8 +138,9 @@ class DOOMBoostClassifier(MarginBoosting):
     and the run ends when no voter has a larger edge than F itself. These steps never raise the cost; it is not convex,
     so that the run may end at a local minimum.
 
-    A single voter is a local minimum: its margins are all -1 or +1, where the slope of c is the same, so that the best
-    next voter is the first again. So the descent starts from the vote of a few rounds of AdaBoost, as in DOOM.
+    A single voter without abstentions is a local minimum: its margins are all -1 or +1, where the slope of c is the
+    same, so that the best next voter is the first again. So the descent starts from the vote of a few rounds of
+    AdaBoost, as in DOOM.
 
     With more than two classes each has a vote of its own against the rest.
 
@@ -183,11 +184,13 @@ class DOOMBoostClassifier(MarginBoosting):
     )
     _: KW_ONLY
     n_estimators: int = parameter(
-        200, "Most rounds, those of AdaBoost among them; fewer when the cost can decrease no further.", COUNT
+        200,
+        "Most rounds, also of AdaBoost; fewer when the cost cannot decrease, or early stopping ends the run.",
+        COUNT,
     )
     n_start: int = parameter(
         20,
-        """Rounds of AdaBoost at the start. With 1 the vote of stumps and trees is a single one. As many as
+        """Rounds of AdaBoost at the start. With 1 the vote stays a single stump or tree. As many as
         `n_estimators`: AdaBoost alone.""",
         COUNT,
         after="n_estimators",

@@ -102,8 +102,8 @@ class LPBoostClassifier(BoostedCalibration):
     nu: float = parameter(
         0.5,
         """At most this share of the weight of the training rows has a margin below rho. The smaller, the more the
-        hardest rows count; where every vote misclassifies more than about nu / 2 of the rows, the largest margin is 0,
-        and a larger nu is needed. 1 maximises the mean margin, for which a single voter is best.""",
+        hardest rows count; where every vote misclassifies more than about nu / 2 of the rows, the largest soft margin
+        is 0, and a larger nu is needed. 1 maximises the mean margin, for which a single voter is best.""",
         SHARE,
     )
     _: KW_ONLY
@@ -303,7 +303,7 @@ class ArcGVClassifier(MarginBoosting):
     edges_ : float64 array (P, rounds)
         g_t; P = 1 for two classes, else n_classes. NaN after the last round of a class.
     minimum_margins_ : float64 array (P, rounds)
-        The least normalised margin of the training rows after each round.
+        The least normalised margin of the training rows after each round; after the end that of the last round.
     estimator_weights_ : float64 array (P, rounds)
         alpha_t; infinite for a voter that is right on all rows, which is then the whole vote; 1 for the only voter if
         it does not beat chance; 0 after the end.
@@ -340,7 +340,9 @@ class ArcGVClassifier(MarginBoosting):
         *MarginBoosting.stored_attributes,
     )
 
-    n_estimators: int = shared.n_estimators(100, "a voter is perfect, or none has an edge above the margin reached")
+    n_estimators: int = shared.n_estimators(
+        100, "a voter is perfect, none has an edge above the margin, or early stopping ends the run"
+    )
     _: KW_ONLY
     max_depth: int | None = depth_of_voters("the one with the largest edge, so that the limit is the largest margin")
 

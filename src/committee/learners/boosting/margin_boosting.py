@@ -52,7 +52,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
         "float64 array or None",
     )
 
-    n_estimators: int = shared.n_estimators(100, "no voter has an edge left")
+    n_estimators: int = shared.n_estimators(100, "no voter has an edge left, or early stopping ends the run")
     _: KW_ONLY
     max_depth: int | None = depth_of_voters("the one with the largest edge")
     max_leaf_nodes: int | None = shared.max_leaf_nodes()

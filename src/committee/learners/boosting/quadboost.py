@@ -46,10 +46,10 @@ class QuadBoost(Boosting):
         "best_iteration_",
     )
 
-    strength_: float = fitted('Strength of the penalty that was used: lambda, or for "linf" the bound.', "float")
+    strength_: float = fitted('Strength of the penalty: lambda; for "linf" the bound; 0 without a penalty.', "float")
     training_risks_: F64 = fitted(
-        """Quadratic risk (mean squared residual, summed over the scores) before the first round and after each one,
-        without the penalty.""",
+        """Quadratic risk (mean squared residual, summed over the scores) before the first round and after each kept
+        one, without the penalty.""",
         "float64 array (rounds + 1,)",
     )
     validation_risks_: F64 | None = fitted(
@@ -61,7 +61,7 @@ class QuadBoost(Boosting):
         "l1",
         """Penalty of the weights: 2 lambda ||alpha||_1, lambda ||alpha||_2^2, or |alpha_j| <= `alpha_max`. "kl": lambda
         times the Kullback-Leibler divergence of weights below `alpha_max`, scaled to that of "l2" for small weights.
-        "l1" keeps the committee small and stops by itself; the others need a limit on the rounds.""",
+        "l1" keeps the committee small; with the others nearly all voters have weight unless the rounds are limited.""",
         StrOptions(PENALTIES.keys()),
         None,
     )
@@ -188,7 +188,7 @@ class QuadBoost(Boosting):
         if fitted["committee_"].weights.any():
             return
         largest = max(one.largest / (one.scale or 1.0) for one in runs)
-        why = "no voter is correlated with y"
+        why = "no voter was found that is correlated with y"
         if largest > 1e-12:
             kind, size = penalty_class(self.penalty), max(one.largest for one in runs)
             by_tol = largest <= self.tol  # such voters lower the risk too little for a round even without a penalty
@@ -226,7 +226,7 @@ class QuadBoost(Boosting):
             if given is not None and weight_argument(voter) is None:
                 raise ValueError(
                     f"rows weigh differently, and dictionary={self.dictionary!r} takes no weights: its fit has no "
-                    "sample_weight. Choose another regressor, or leave sample_weight and class_weight out."
+                    "sample_weight. Choose another regressor, or give all rows equal weights."
                 )
             return [RegressorPool(voter, rows.cells, k, w, given, centred=self.fit_intercept) for k in seeds]
         voter = voter_template("dictionary", self.dictionary, self.table_)

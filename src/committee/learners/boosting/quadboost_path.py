@@ -59,7 +59,7 @@ class QuadBoostPath:
     risks : float64 array (S,)
         Mean squared residual of the training rows, without the penalty; 0 where float64 holds no such square.
     gaps : float64 array (S,)
-        Duality gaps: upper bounds on the distance of the penalised risk from its minimum.
+        Duality gaps: upper bounds on the distance of the penalised risk from its minimum; NaN for "l2" at 0.
     n_voters : int array (S,)
         Number of voters whose weight is not 0.
     dictionary : StumpDictionary
@@ -262,7 +262,7 @@ def strengths(
 ) -> F64:
     if alphas is None:
         if eps < LEAST_RATIO:
-            raise ValueError(f"eps={eps!r} is below {LEAST_RATIO:g}: the weakest strengths of the path would be 0.")
+            raise ValueError(f"eps={eps!r} is below {LEAST_RATIO:g}, the least ratio of two strengths; raise it.")
         return kind.grid(products.b, products.gram.diagonal(), n_alphas, eps)
     try:
         values = np.asarray(alphas, dtype=np.float64)
@@ -308,7 +308,7 @@ class QuadBoostClassifierCV(BaseClassifier):
 
     All strengths of the penalty are tried on the same folds, with all `n_estimators` if given. For each fold the
     products of the stumps are those of all rows minus those of the fold, so that the whole choice costs a few passes
-    over the rows. The choice of least error is then used on all rows.
+    over the rows. The chosen strength and number of rounds are then used on all rows.
 
     Attributes
     ----------
@@ -374,7 +374,7 @@ class QuadBoostClassifierCV(BaseClassifier):
     )
     cv: Any = parameter(
         5,
-        "Folds, stratified by class; each row must be held out once.",
+        "Number of folds, which are then stratified by class, or the folds; each row must be held out exactly once.",
         "cv_object",
         type_words="int, splitter or iterable",
     )
@@ -385,7 +385,7 @@ class QuadBoostClassifierCV(BaseClassifier):
     )
     one_standard_error: bool = parameter(
         False,
-        """Of all strengths whose mean is within a standard error of the least take the strongest, and the fewest
+        """Of all strengths whose mean error is within a standard error of the least take the strongest, and the fewest
         rounds: smaller committees, a little more error.""",
     )
     n_thresholds: int = shared.n_thresholds()
@@ -394,7 +394,7 @@ class QuadBoostClassifierCV(BaseClassifier):
     tol: float = parameter(
         1e-4,
         """Duality gap of the optima ("l2" is exact), as a share of the target's mean square, on the folds ten times
-        that; rounds end when no voter can lower the penalised risk by more than ``tol**2`` of it.""",
+        that; rounds end when no voter can lower the penalised risk by more than ``tol**2`` of that square.""",
         FRACTION,
     )
     categorical_features: Any = shared.categorical_features()

@@ -22,8 +22,8 @@ def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
     given = np.asarray(listed, dtype=object)  # which makes no text of the numbers beside it
     if given.shape != (p,):
         raise ValueError(
-            f"monotonic_constraints has shape {given.shape}; it needs one of -1, 0 and 1 for each of the {p} columns, "
-            "or a dict of columns."
+            f"monotonic_constraints has directions of shape {given.shape} for a score; give one of -1, 0 and 1 for "
+            f"each of the {p} columns, or a dict of columns."
         )
     for j, direction in enumerate(given.tolist()):
         if direction not in (-1, 0, 1) or isinstance(direction, bool):
@@ -56,8 +56,8 @@ def directions_of_scores(
     if n_scores == 1:
         if several:
             raise ValueError(
-                "monotonic_constraints holds dicts or lists, as for more than two classes, but here each row has one "
-                "score; give one direction for each column (with two classes that of the second)."
+                "monotonic_constraints holds dicts or lists, as for several scores, but here each row has one; give "
+                "one direction for each column (with two classes: of the score of the second)."
             )
         of_score = [constraints]
     elif classes is None:

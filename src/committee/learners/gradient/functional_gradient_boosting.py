@@ -88,8 +88,12 @@ class FunctionalRun(BoostingRun):
         if self.target.scale is not None:
             descent *= self.target.scale[:, None]
         if not (np.abs(descent) < LARGEST).all():
+            t = self.n_rounds + 1
+            if self.n_rounds and self.search is None:
+                raise ValueError(f"the scores overflow in round {t}; lower learning_rate, or set line_search=True.")
             raise ValueError(
-                f"the scores overflow in round {self.n_rounds + 1}; lower learning_rate, or set line_search=True."
+                f"a gradient of the loss in round {t} is NaN, or {LARGEST} or more in size; give smaller targets and "
+                "offsets, or choose another loss."
             )
         return descent
 
@@ -160,7 +164,7 @@ class FunctionalGradientBoosting(LossBoosting):
         if not (takes_weights or rows.equal_weights):
             raise ValueError(
                 f"rows weigh differently, and base={self.base!r} takes no weights: its fit has no sample_weight. "
-                "Choose another base, or leave sample_weight and class_weight out."
+                "Choose another base, or give all rows equal weights."
             )
         intercept = target.best_constant(target.n_scores(self._n_classes))
         units = RowUnits.of(rows, seed, threads) if self.subsample < 1.0 else None
@@ -255,7 +259,7 @@ class FunctionalGradientBoostingRegressor(OffsetRegressor, FunctionalGradientBoo
         """"squared_error" (mean), "absolute_error" (median), "quantile" (the median; ``Quantile(0.9)`` for another),
         "huber"; "poisson" (counts), "gamma" (amounts) and "tweedie" (amounts that may be 0) predict means exp(F). Or a
         `committee.objectives.losses.Loss`, or, with ``line_search=False``, a function
-        ``(y, F) -> (gradient, hessian)``, whose hessians are not used.""",
+        ``(y, F) -> (gradient, hessian)``, whose hessians serve only the dispersion of several targets.""",
         *(str, Loss, callable),
         type_words="str, Loss or callable",
     )

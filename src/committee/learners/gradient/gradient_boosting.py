@@ -80,7 +80,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
 
     _takes_sparse = True
 
-    learning_rate_: float = fitted("Step of each round, before any line search.", "float")
+    learning_rate_: float = fitted("Step of each round of the last `fit`; with line search, its factor.", "float")
     max_leaf_nodes_: int = fitted("Most leaves of a tree; 0 for any number.", "int")
     subsample_: float = fitted("Share of the rows of a round.", "float")
     max_features_: int = fitted("Columns drawn for each node; 0 for all.", "int")
@@ -101,7 +101,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
         "auto": {FEWEST_ROUNDS}, or up to {MOST_ROUNDS} where the total step that the trials of `learning_rate` find
         takes more rounds of {CLASSES.rate}, of {NUMBERS.rate} for numbers; for more than two classes of many rows at
         least {FEWEST_ROUNDS // 2}, of a larger rate (docs/gradient-boosting.md); with early stopping and without
-        trials {MOST_ROUNDS}.""",
+        trials {MOST_ROUNDS}. A warm start then adds none.""",
         COUNT,
         StrOptions({"auto"}),
     )
@@ -111,8 +111,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
         """Factor of every step, in (0, 10]; smaller steps need more rounds. "auto": up to four short runs with large
         steps, each on three of four parts of the rows, find the total step of least loss on the other part, and
         `n_estimators` rounds share it; 0.1 if early stopping holds out a `validation_fraction`, with line search, and
-        for a loss without value. Such trials also choose the "auto" of `n_estimators`, `max_leaf_nodes`, `subsample`
-        and `max_features`.""",
+        for a loss without value. Such trials also choose `n_estimators`, `max_leaf_nodes`, `subsample` and
+        `max_features` where these are "auto".""",
         Interval(Real, 0.0, 10.0, closed="right"),
     )
     max_leaf_nodes: int | Literal["auto"] | None = parameter(
@@ -157,9 +157,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
     )
     max_features_tree: int | float | str | None = shared.max_features(
         "auto",
-        f""""auto": all; of more than {LEAST_SCREENED:,}, and than half the rows, so many whose best split of all
-        training rows gains most, the same in all rounds of a fit (not with `feature_weights` or
-        `monotonic_constraints`, nor for rows on workers).""",
+        f""""auto": all; if they are more than {LEAST_SCREENED:,} and than half the rows, the larger of these numbers
+        of them, whose best split of all training rows gains most, in all rounds of a fit (not with `feature_weights`
+        or `monotonic_constraints`, nor for rows on workers).""",
         of="round",
         auto=True,
     )
@@ -176,9 +176,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
     newton: bool = parameter(
         True,
         """Leaves take Newton steps, by the hessians of the loss. False: each tree is fitted to the antigradient by
-        least squares and its leaves hold means, as in the first gradient boosting; `line_search` then finds the step,
-        up to Newton's step along the tree where the loss has a curvature of its own. Medians and quantiles of leaves
-        are not taken either.""",
+        least squares and its leaves hold means (shrunk by `leaf_l2`), as in the first gradient boosting;
+        ``line_search=True`` then steps at most as far as Newton's step along the tree where the loss has a curvature
+        of its own. Medians and quantiles of leaves are not taken either.""",
     )
     line_search: bool = parameter(
         False,
@@ -225,11 +225,11 @@ class GradientBoosting(WarmStart, LeafRefitting):
     warm_start: bool = parameter(
         False,
         """Go on from the committee of the last `fit`, up to `n_estimators` rounds in all. On the same rows, with the
-        same integer `random_state` and a number as `learning_rate`, that gives the bits of one long fit; "auto" keeps
-        the rate of the first fit.""",
+        same integer `random_state`, a number as `learning_rate` and no early stopping, that gives the bits of one long
+        fit; "auto" keeps the rate of the first fit.""",
         after="n_iter_no_change",
     )
-    random_state: Any = shared.random_state("the held-out rows, and of the rows and features of rounds")
+    random_state: Any = shared.random_state("the held-out rows, and of the rows, features and thresholds of rounds")
 
     @property
     @abstractmethod
@@ -407,7 +407,8 @@ class GradientBoostingRegressor(OffsetRegressor, GradientBoosting):
     r"""Gradient boosting of trees for numbers: means, medians, counts, amounts, and quantiles that do not cross.
 
     `y` may have several columns, and predictions as many. Then losses add up, each over the dispersion of its target
-    (the variance, of the squared error), so that units do not matter; penalties are of scores in units of its root.
+    (the variance, of the squared error), so that units do not matter; penalties are of scores in units of the
+    dispersion's root.
 
     The rounds are those of `GradientBoostingClassifier`. For losses without curvature (absolute error, quantiles)
     splits are chosen by gradients alone, and then every leaf that does not abstain gets the constant of least loss for
@@ -427,9 +428,10 @@ class GradientBoostingRegressor(OffsetRegressor, GradientBoosting):
     _: KW_ONLY
     loss: LossChoice = parameter(
         "squared_error",
-        """"squared_error" (mean), "absolute_error" (median), "quantile", "huber"; "poisson" (counts), "gamma" (amounts)
-        and "tweedie" (amounts that may be 0) predict means exp(F). Or a `committee.objectives.losses.Loss`, for other
-        numbers than the defaults (``Huber(delta=5.0)``) or a loss of your own; or a function
+        """"squared_error" (mean), "absolute_error" (median), "quantile", "quantiles", "huber"; "poisson" (counts),
+        "gamma" (amounts) and "tweedie" (amounts that may be 0) predict means exp(F). Or a
+        `committee.objectives.losses.Loss`, for other numbers than the defaults (``Huber(delta=5.0)``) or a loss of your
+        own; or a function
         ``(y, F) -> (gradient, hessian)`` (see `committee.objectives.losses.Derivatives`).""",
         *(str, Loss, callable),
         type_words="str, Loss or callable",
@@ -439,8 +441,9 @@ class GradientBoostingRegressor(OffsetRegressor, GradientBoosting):
     max_features: int | float | str | None = shared.max_features(more=OF_THE_TREE)
     quantile: float | Sequence[float] = parameter(
         0.5,
-        """For ``loss="quantile"`` or "quantiles": level of the predicted quantile. Several, in rising order, are
-        predicted at once, as columns; the numbers of a row are put in order, so that they never cross.""",
+        """For ``loss="quantile"``: level of the predicted quantile. Several, in rising order, also for "quantiles"
+        (whose default is 0.1, 0.5, 0.9), are predicted at once, as columns; the numbers of a row are put in order, so
+        that they never cross.""",
         FRACTION,
         "array-like",
         type_words="float or sequence of float",

@@ -275,7 +275,7 @@ def screened_columns(
     """Return, ascending, the `most` columns whose best split of the rows gains most; of equals the first [1]_.
 
     Gradients and hessians, ``(n,)`` or ``(D, n)``, include the weights `w`; rows of weight 0 are absent. A split leaves
-    `least` rows on both sides.
+    at least `least` rows on both sides.
 
     References
     ----------

@@ -34,7 +34,7 @@ class LeafPenalty:
 
         J(w) = G w + H w^2 / 2 + l0 [w != 0] + l1 |w| + l2 w^2 / 2.
 
-    The minimiser of the part without l0 is a soft threshold, and it lowers J by s:
+    The minimiser of the part without l0 is a soft threshold, and it lowers that part by s:
 
         w = -sign(G) max(|G| - l1, 0) / (H + l2),    s = max(|G| - l1, 0)^2 / (2 (H + l2)).
 
@@ -137,8 +137,8 @@ def refitted_tree(
 class LineFit:
     r"""Least squares lines in the leaves of a boosting round's trees [1]_.
 
-    A leaf has a weight and a slope for every number that the path to it splits on. In the columns u of the leaf's rows,
-    centred and scaled by their hessians, the slopes b minimise the quadratic model of the loss with `l2`,
+    A leaf that does not abstain has a slope for every number that the path to it splits on. In the columns u of the
+    leaf's rows, centred and scaled by their hessians, the slopes b minimise the quadratic model of the loss with `l2`,
 
         sum_i [g_i b.u_i + h_i (b.u_i)^2 / 2] + l2 |b|^2 / 2.
 
