@@ -130,8 +130,8 @@ def test_small(paper, monkeypatch, tmp_path):
         ("sbpmt", {"repeats": 0}, "repeats and jobs must be at least 1; got repeats=0, jobs=1"),
         ("sbpmt", {"figure": 1}, "figure=1 cannot be rebuilt; use 2, 3 or 4"),
         ("sbpmt", {"rivals": True, "figure": 2}, "Figure 2 shows SBPMT only; leave out --rivals"),
-        ("sbpmt", {"study": "numeric", "rivals": True}, "study='numeric' has neither figures nor rivals"),
-        ("sbpmt", {"study": "numeric", "figure": 3}, "study='numeric' has neither figures nor rivals"),
+        ("sbpmt", {"study": "numeric", "rivals": True}, "study='numeric' takes neither figure nor rivals"),
+        ("sbpmt", {"study": "numeric", "figure": 3}, "study='numeric' takes neither figure nor rivals"),
         ("sbpmt", {"study": "size"}, "study='size' is not known; use consistency or numeric"),
     ],
 )

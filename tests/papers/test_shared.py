@@ -79,7 +79,7 @@ def test_cells_of_other_code_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(shared_cells, "code_digest", code.__getitem__)
     squares(path, [1, 2], runs)
     code[square.__module__] = "b"
-    with pytest.warns(UserWarning, match=r"2 of the 3 cells in .*cells.jsonl were computed by older code"):
+    with pytest.warns(UserWarning, match=r"2 of the 3 cells in .*cells.jsonl were computed by other code"):
         cells = squares(path, [1, 2, 3], runs)
     assert runs == [1, 2, 1, 2, 3] and [cell["square"] for cell in cells.values()] == [1, 4, 9]
     assert "code" not in cells["t", 1]

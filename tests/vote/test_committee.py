@@ -304,7 +304,7 @@ def test_selection_and_new_weights():
         assert len(some) == len(chosen)
     fewer = committee.select([0, 1], [0.25, 0.75])
     assert_array_equal(fewer.weights, [0.25, 0.75])
-    with pytest.raises(ValueError, match=r"weights\[1\] is -1.*Use the softmax link"):
+    with pytest.raises(ValueError, match=r"weights\[1\] is -1.*Use the link Softmax\(\)"):
         committee.select([0, 1], [1.0, -1.0])
     signed = committee.select([0, 1], [1.0, -1.0], link=Softmax())
     assert signed.link == Softmax()

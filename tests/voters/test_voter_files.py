@@ -194,7 +194,7 @@ def test_a_majority_of_paths_is_one_voter() -> None:
     assert (len(voters), voters.n_classes, voters.n_outputs) == (1, len(model.classes_), voters.graph.n_outputs)
     assert voters.n_features == model.n_features_in_ and voters.n_nodes.tolist() == [len(model.graph_)]
     assert voters[:1] is voters and voters[[0]] is voters
-    with pytest.raises(ValueError, match="The majority of paths is one voter, which cannot be left out"):
+    with pytest.raises(ValueError, match="The majority of paths is one voter; select it once"):
         voters[[]]
 
 

@@ -72,8 +72,9 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
     NotFittedError
         If `estimator` is not fitted.
     TypeError
-        For parts without ONNX nodes: derived or left-out columns, sampled paths, voters with random votes, members of
-        other libraries without a committee, prediction sets and intervals.
+        If `estimator` is not supported, `inputs` or `dtype` does not suit its columns, or a part has no ONNX nodes:
+        derived or left-out columns, sampled paths, voters that draw random votes, members of other libraries without a
+        committee, prediction sets and intervals.
     ValueError
         If `inputs` or `dtype` is unknown, or a column has the name of an output.
 
@@ -205,7 +206,7 @@ def proto_attribute(value: Any) -> Any:
 
 
 def register_converters() -> None:
-    """Register converters of all learners with skl2onnx, for pipelines that end with one.
+    """Register converters of all learners with skl2onnx, for pipelines that end in a learner.
 
     Outputs are the tensors ``label`` and ``probabilities``, or ``prediction``. Inputs are numbers.
     Trees are those of ``ai.onnx.ml`` version 3, the latest of skl2onnx, with thresholds and sums in double.

@@ -193,7 +193,10 @@ def reject_derived(table: TableSchema | None) -> None:
         remedy = "fit with derived_columns=None"
         if not table.n_derived:
             what, remedy = "leaves out columns that identify the rows", "fit without these"
-        raise TypeError(f'the model {what}; give inputs="encoded", and rows as committee_.encode(table), or {remedy}.')
+        raise TypeError(
+            f'the model {what}; {remedy}, or call committee.to_onnx with inputs="encoded" for rows of '
+            "committee_.encode(table)."
+        )
 
 
 def encoded_columns(columns: Mapping[int, Value], table: TableSchema) -> Rows:
@@ -208,8 +211,8 @@ def encoded_rows(rows: Rows, table: TableSchema | None) -> Rows:
         return rows
     if text := text_columns(table):
         raise TypeError(
-            f"column {table.column(text[0])!r} has categories of text, which a matrix of numbers cannot hold; leave "
-            'inputs at "auto", or give "columns" or "encoded".'
+            f"column {table.column(text[0])!r} has categories of text, which a matrix of numbers cannot hold; call "
+            'committee.to_onnx with inputs "auto", "columns" or "encoded".'
         )
     stays = [_stays(rows, table, j) for j in range(table.n_features)]
     if all(stays):

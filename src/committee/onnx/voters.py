@@ -130,7 +130,7 @@ def _member(model: Any, kind: type) -> Any:
     except TypeError as error:
         raise TypeError(
             f"a voter is a {type(model).__name__}, which has no nodes in ONNX; voters must be learners of this "
-            "library, or ensembles that Committee.from_estimator accepts."
+            f"library, or ensembles that {kind.__name__}.from_estimator accepts."
         ) from error
     if not isinstance(found, kind):
         raise TypeError(f"a voter is a {type(model).__name__}, which is not a {kind.__name__}.")

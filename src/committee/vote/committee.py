@@ -48,8 +48,8 @@ class Committee(WeightedVotes):
         From scores to probabilities, such as `Softmax`, `Logistic`, `Probit` and `Share`. The elected class has the
         first largest probability. `Share` compares means, so that scores with the same mean are tied.
     table : TableSchema, default=None
-        Encoder of tables. None: forests take numeric arrays with categories as codes, other voters what their members
-        take.
+        Encoder of tables. None: native trees take numeric arrays with categories as codes, other voters what their
+        members take.
     intercept : array-like (D,), default=None
         F_0, one finite number per column of the tally. In margins it counts as a voter of weight 1.
 
@@ -57,7 +57,7 @@ class Committee(WeightedVotes):
     ------
     ValueError
         If there is no voter, numbers are not finite, sizes or classes do not match the voters, the link averages votes
-        and there is an intercept or a negative weight, or the share link has leaves without class shares.
+        and there is an intercept or a negative weight, or the share link gets votes that are no class shares.
 
     Examples
     --------
@@ -211,8 +211,8 @@ class Committee(WeightedVotes):
             m_i = y_i F(x_i) / sum_t |w_t| s_t,
 
         and for more classes m_i = (F_y - max_{k != y} F_k) / sum_t |w_t| s_t [1]_. The spread s_t is 1 for a label
-        voter, and for a score voter the largest lead of one class over another in its votes. An intercept counts as a
-        voter of weight 1 with the spread |F_0| or max_k F_0k - min_k F_0k. Outside ties a row is right if and only if
+        voter, and for a score voter a bound on the lead of one class over another in its votes. An intercept counts as
+        a voter of weight 1 with the spread |F_0| or max_k F_0k - min_k F_0k. Outside ties a row is right if and only if
         its margin is positive.
 
         Equation: margin (docs/theory.md).
@@ -381,7 +381,8 @@ class RegressionCommittee(WeightedVotes):
         TypeError
             If it is not a supported regressor.
         ValueError
-            If another library's regressor predicts several outputs, or has an unsupported objective or settings.
+            If another library's regressor predicts several outputs, has an unsupported objective, settings or members,
+            or is an ``AdaBoostRegressor``.
         """
         own = _committee_of(estimator)
         if isinstance(own, RegressionCommittee):

@@ -405,5 +405,5 @@ def _row_weight(given: ArrayLike | None, n: int) -> F64:
     if weight.shape != (n,):
         raise ValueError(f"The weights of the rows have shape {weight.shape}; there are {n} rows.")
     if not np.isfinite(weight).all() or (weight < 0.0).any() or not weight.any():
-        raise ValueError("The weights of the rows must be finite and not negative, and one of them above zero.")
+        raise ValueError("The weights of the rows must be finite, not negative, and above zero in a row with a vote.")
     return weight

@@ -42,7 +42,7 @@ class SignedVotes:
         spread = committee.voters.spread
         weights = committee.weights * spread
         if not np.abs(weights).sum() > 0.0:
-            raise ValueError("No voter of the ensemble has any weight; there is nothing to re-weight.")
+            raise ValueError("Every voter of the ensemble has weight 0 or votes 0 only; there is nothing to re-weight.")
         K, n = committee.n_classes, len(truth)
         row = np.repeat(np.arange(n), K - 1)
         others = np.tile(np.arange(K - 1), n)

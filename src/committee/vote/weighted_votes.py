@@ -149,7 +149,7 @@ class WeightedVotes(Storable, ABC):
         Returns
         -------
         float64 array (p,)
-            Sums to 1; all zeros without splits.
+            Sums to 1; all zeros if no split has a positive measure.
 
         Raises
         ------
@@ -233,7 +233,7 @@ class WeightedVotes(Storable, ABC):
         ----------
         X : table or array-like (n, p)
             Rows to vote on.
-        offset : array-like (n,) or (n, D), default=None
+        offset : array-like (n,) for one score, or (n, D), default=None
             Numbers that are added to the scores, such as logarithms of exposures.
         n_threads : int, default=1
             Largest number of threads; the result does not depend on it.
@@ -246,8 +246,8 @@ class WeightedVotes(Storable, ABC):
         Raises
         ------
         ValueError
-            If `X` has other columns than the training table, the offset has another shape than the scores, or there is
-            an offset and the link averages votes.
+            If `X` has other columns than the training table, the offset is not finite or has another shape than the
+            scores, or there is an offset and the link averages votes.
         """
         return self._scores(self._tally(self.encode(X), n_threads, offset))
 
@@ -290,7 +290,7 @@ class WeightedVotes(Storable, ABC):
         Raises
         ------
         ValueError
-            If no voter is selected, or `weights` does not have one number per selected voter.
+            If no voter is selected, or `weights` or `link` do not suit the selected voters.
         """
         chosen = voter_numbers(indices, self.n_voters)
         if not len(chosen):

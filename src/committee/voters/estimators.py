@@ -87,7 +87,7 @@ class EstimatorVoters(_Members, UnitSpread):
     features: Sequence[NDArray[np.intp]] | None = None  # columns that each member was fitted on; None: all
     as_array: bool = False  # pass members an array where X is a data frame
     names: Sequence[str] | None = None  # column names required of a data frame
-    n_features: int | None = None  # required width of X; None: that of the first member, if it has one
+    n_features: int | None = None  # required width of X; None: without `features` the first member's, if it has one
     _index: dict[Any, int] = dataclass_field(init=False, repr=False)
     _coded: bool = dataclass_field(init=False, repr=False)
 

@@ -205,7 +205,7 @@ class Forest(FlatTrees):
         if not self.weight[self.offset[:-1]].all():
             raise ValueError(
                 "these trees have no weights of their training rows, which kind='cover' sums; take 'gain' or "
-                "'count', or fit anew."
+                "'count', or trees as a learner of this library fits them."
             )
         return self.weight
 

@@ -208,7 +208,7 @@ class PathMajority(UnitSpread):
 
     def __getitem__(self, index: VoterIndex) -> PathMajority:
         if len(voter_numbers(index, 1)) != 1:
-            raise ValueError("The majority of paths is one voter, which cannot be left out.")
+            raise ValueError("The majority of paths is one voter; select it once.")
         return self
 
     n_classes = property(attrgetter("graph.n_classes"))

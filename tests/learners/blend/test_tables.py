@@ -237,7 +237,7 @@ def test_the_command_line_reads_texts_and_the_parts_of_dates(tmp_path):
 
 
 def test_onnx_refuses_derived_columns():
-    with pytest.raises(TypeError, match='inputs="encoded", and rows as'):
+    with pytest.raises(TypeError, match='inputs="encoded" for rows of'):
         to_onnx(fitted(CommitteeRegressor))
 
 

@@ -195,8 +195,8 @@ def test_tables_are_fetched_once_and_read_as_data(known, tmp_path):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (HTTPError("u", 404, "Not Found", None, None), "returned 404 Not Found; it may have been withdrawn: leave"),
-        (RAW["a"][:-2], "differs from the expected file: 10 bytes with sha256"),
+        (HTTPError("u", 404, "Not Found", None, None), "returned 404 Not Found; try again later"),
+        (RAW["a"][:-2], "differs from the expected file: 10 bytes read, with sha256"),
         (b"9" * 10_000_000, "differs from the expected file: 13 bytes"),
         (OSError("cut"), "broke off"),
     ],
@@ -234,7 +234,7 @@ def test_what_is_not_its_own_is_refused(known, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="tables names 'c', which is not there"):
         fetch(out=tmp_path, tables=["c"], opener=Server())
     for text, words in (
-        ('[{"name": "a", "file": "a.csv.gz"}]', "does not provide; give another folder"),
+        ('[{"name": "a", "file": "a.csv.gz"}]', "unknown to this command; give another folder"),
         ("{}]", "is no"),
     ):
         (tmp_path / "catalogue.json").write_text(text, "utf-8")

@@ -434,7 +434,7 @@ def test_old_models_of_declared_categories_are_refused():
 def test_trees_that_zeros_make_too_large_are_refused(monkeypatch):
     monkeypatch.setattr("committee.vote.adapters.lightgbm_model.MAX_GROWTH", 1)
     model = boosted("lightgbm", zero_as_missing=True, num_leaves=31)
-    with pytest.raises(ValueError, match=r"zero_as_missing=True; without it, one tree would have more than 1 times"):
+    with pytest.raises(ValueError, match=r"zero_as_missing=True; .* would have more than 1 times"):
         Committee.from_estimator(model)
 
 

@@ -209,7 +209,7 @@ def test_an_output_of_the_other_kind_of_learner_is_refused():
 def test_model_trees_share_out_scores_alone(model):
     model = clone(model).fit(X3, Y3)
     assert_array_equal(model.contributions(X3, output="score"), model.contributions(X3))
-    with pytest.raises(ValueError, match=r"output='probability' of model trees is no sum over columns.* take 'score'"):
+    with pytest.raises(ValueError, match=r"output='probability' is not available.* model trees .*Take 'score'"):
         model.contributions(X3, output="probability")
 
 

@@ -262,5 +262,5 @@ def test_splits_of_categories_in_coming_versions_are_refused_by_name() -> None:
         for tree in forest.estimators_:
             tree.tree_ = Later(tree.tree_)
         kind = RegressionCommittee if isinstance(forest, RandomForestRegressor) else Committee
-        with pytest.raises(ValueError, match=r"DecisionTree.* splits on the categories of column 1"):
+        with pytest.raises(ValueError, match=r"DecisionTree.* takes column 1 as categories"):
             kind.from_estimator(forest)

@@ -15,7 +15,7 @@ def rebuild(
     tables: Annotated[Names, "Tables; by default all 14."] = None,
     figure: Annotated[int | None, "Only this figure, 1 to 6."] = None,
     repeats: Annotated[int, "Random splits of every table; the document has 100."] = 10,
-    trees: Annotated[int, "Trees of every ensemble; the document has 200."] = 200,
+    trees: Annotated[int, "Trees of every ensemble but MD-Boost's and the figures'; the document has 200."] = 200,
     depth: Annotated[int, "Depth of the trees of AdaBoost and of the first forest; 1: stumps, 0: no limit."] = 2,
     variants: Annotated[bool, "Also other k of EWS, other targets of SM2 and its robust forms."] = False,
     depth_splits: Annotated[int, "Splits for arc-gv, MD-Boost, DOOM II and AdaBoost over tree depths; 0: none."] = 2,
@@ -27,8 +27,8 @@ def rebuild(
     """Ensembles and their margins (Martinez and Gray): Tables 2 to 11, Figures 1 to 6, beside the document's numbers.
 
     Files: CSV, the tables of the page as Markdown, pictures of the chosen tables, and the journal ``cells.jsonl``
-    (``cells-small.jsonl``). A cell is one ensemble with all objectives, or boosting at one depth, on one split of a
-    table. With `figure`, only its pictures are written.
+    (``cells-small.jsonl``). A cell is one ensemble with all objectives, or all boosting methods at one depth, on
+    one split of a table. With `figure`, only its pictures are written.
     """
     from committee.papers.margins import figures, report
     from committee.papers.margins.cells import (

@@ -106,4 +106,4 @@ def _check_own(folder: Path, known: "dict[str, PublicTable]") -> None:
             f"{path} is not a catalogue of tables; give another folder with --out, or remove it"
         ) from error
     if any(name not in known or known[name].file != file for name, file in entries.items()):
-        raise ValueError(f"{path} names tables that this command does not provide; give another folder with --out")
+        raise ValueError(f"{path} names tables or files unknown to this command; give another folder with --out")

@@ -283,8 +283,8 @@ def downloaded(file: RawFile, opener: Opener = open_https) -> bytes:
             content = _read(answer, file)
     except HTTPError as error:
         raise ValueError(
-            f"{file.address} returned {error.code} {error.reason}; it may have been withdrawn: leave the table out with"
-            " --tables, or put it into the folder by hand"
+            f"{file.address} returned {error.code} {error.reason}; try again later, or, if it has been withdrawn, leave"
+            " the table out with --tables"
         ) from error
     except (URLError, ConnectionError, TimeoutError) as error:
         reason = getattr(error, "reason", None) or error
@@ -297,8 +297,8 @@ def downloaded(file: RawFile, opener: Opener = open_https) -> bytes:
     digest = hashlib.sha256(content).hexdigest()
     if digest != file.sha256:
         raise ValueError(
-            f"{file.address} differs from the expected file: {len(content):,} bytes with sha256"
-            f" {digest[:12]}..., not {file.size:,} with {file.sha256[:12]}...; a proxy may have changed"
+            f"{file.address} differs from the expected file: {len(content):,} bytes read, with"
+            f" sha256 {digest[:12]}..., not {file.size:,} with {file.sha256[:12]}...; a proxy may have changed"
             " or cut it: try again from another network, or leave the table out with --tables"
         )
     return content

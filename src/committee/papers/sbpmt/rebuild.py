@@ -126,7 +126,7 @@ def _check_options(tables: Names, figure: int | None, study: str | None, setting
     if rivals and figure == 2:
         raise ValueError("Figure 2 shows SBPMT only; leave out --rivals, or use --figure 3 or 4")
     if study is not None and (rivals or figure is not None):
-        raise ValueError(f"study={study!r} has neither figures nor rivals; leave out --figure and --rivals")
+        raise ValueError(f"study={study!r} takes neither figure nor rivals; leave out --figure and --rivals")
     if tables is not None and (figure == 2 or study == "consistency"):
         what = "Figure 2" if figure == 2 else "study='consistency'"
         raise ValueError(f"tables={','.join(tables)!r} is given with {what}, which simulates its rows; leave it out")

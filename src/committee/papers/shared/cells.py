@@ -74,7 +74,7 @@ def finished_cells(
         cells = {key_of(cell, place): cell for cell in journal.cells}
         if stale := {key_of(cell, place) for cell in journal.stale} & codes.keys() - cells.keys():
             of = f"{len(stale)} of the {len(tasks)} cells in {path}"
-            warnings.warn(f"{of} were computed by older code; they are run again", stacklevel=2)
+            warnings.warn(f"{of} were computed by other code; they are run again", stacklevel=2)
         labels = {task.key: task.label or str(task.place.get("table", task.key[0])).partition(":")[0] for task in tasks}
         calls = [delayed(task)() for task in tasks if task.key not in cells]
         count = len(tasks) - len(calls)

@@ -204,8 +204,8 @@ class _Nodes(NodeLists):
             self._codes[node] = np.setdiff1d(np.arange(len(codes)), [codes[signed_32_bit(split["value"])]])
         else:
             raise ValueError(
-                f"estimator has splits of type {kind}, on numbers that CatBoost makes of categories by counting "
-                "targets; train with one_hot_max_size=255, or with numbers in their place."
+                f"estimator has splits of type {kind}, on numbers that CatBoost makes of categories (CTR); "
+                "train with one_hot_max_size=255, or with numbers in their place."
             )
         self.split(node, column["flat_feature_index"], threshold, left, right, missing_left)
 

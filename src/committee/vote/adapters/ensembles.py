@@ -107,8 +107,8 @@ def regression_parts_of(estimator: Any) -> RegressionParts:
         return regression_parts_of_model(REGRESSORS[str(_package(estimator))](estimator)[0])
     if isinstance(estimator, AdaBoostRegressor):
         raise ValueError(
-            "estimator is an AdaBoostRegressor, which predicts the weighted median of its trees; a committee predicts"
-            " a sum or mean. Use GradientBoostingRegressor or a forest."
+            "estimator is an AdaBoostRegressor, which predicts the weighted median of its members; a committee"
+            " predicts a sum or mean. Use GradientBoostingRegressor or a forest."
         )
     reader: Callable[[Any], RegressionParts] | None = _reader(READERS, estimator)
     if reader is None:

@@ -142,7 +142,7 @@ class _ZeroSplitter:
                     waiting.append((self._children[node][way.side], now, None, own, side))
             if len(self.of) - start > self._most:
                 raise ValueError(
-                    "estimator has zero_as_missing=True; without it, one tree would have more than "
+                    "estimator has zero_as_missing=True; if only NaN were missing, an equal tree would have more than "
                     f"{MAX_GROWTH} times the mean number of nodes. Train with NaN for missing values, and "
                     "zero_as_missing=False."
                 )

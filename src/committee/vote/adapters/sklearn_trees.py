@@ -115,7 +115,7 @@ def _checked_nodes(member: Any) -> Any:
     n_categories = np.asarray(getattr(member.tree_, "n_categories", 0))
     if (n_categories > 0).any():
         raise ValueError(
-            f"a {type(member).__name__} splits on the categories of column {int(np.argmax(n_categories > 0))}, which "
+            f"a {type(member).__name__} takes column {int(np.argmax(n_categories > 0))} as categories, which "
             "are not read from scikit-learn's decision trees; train with one-hot columns, or HistGradientBoosting*, "
             "whose categories are read."
         )

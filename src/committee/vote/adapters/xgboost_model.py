@@ -93,7 +93,7 @@ def _table(learner: dict[str, Any], model: dict[str, Any], version: list[int]) -
             categories[j] = _declared(declared[j], names[j])
         elif names and version < [3, 1]:
             raise ValueError(
-                f"estimator was trained by XGBoost {'.'.join(map(str, version))}, which does not record the categories "
+                f"estimator was saved by XGBoost {'.'.join(map(str, version))}, which does not record the categories "
                 f"of column {names[j]!r}; train with XGBoost 3.1 or later, or on an array of codes."
             )
         else:

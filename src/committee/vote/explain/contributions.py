@@ -221,8 +221,8 @@ def contributions(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1)
 def require_score_output(output: str) -> None:
     if output != "score":
         raise ValueError(
-            f"output={output!r} of model trees is no sum over columns, as their scores go through a link first; take "
-            "'score'."
+            f"output={output!r} is not available; contributions of model trees add up to the scores, before the link. "
+            "Take 'score'."
         )
 
 

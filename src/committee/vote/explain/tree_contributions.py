@@ -44,7 +44,10 @@ class TreeScores:
             )
         forest = voters if isinstance(voters, Forest) else voters.forest
         if recorded and not forest.weight[forest.offset[:-1]].all():
-            raise ValueError("These trees hold no record of their training rows, which contributions need; fit anew.")
+            raise ValueError(
+                "These trees hold no record of their training rows, which contributions need; take trees as a "
+                "learner of this library fits them."
+            )
         total = None if output == "score" else _divisor(votes, forest, output)
         signed = output == "score" and isinstance(votes, Committee) and votes.n_classes == 2
         value = _class_shares(forest) if output == "probability" else _signed(forest.node_votes, signed)

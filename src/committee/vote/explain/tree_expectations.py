@@ -103,7 +103,10 @@ def _of_trees(votes: Any, column: int, values: F64) -> F64:
     trees = MemberTrees.of(votes.voters, votes.weights, "expectations")
     forest = trees.forest
     if not forest.weight[forest.offset[:-1]].all():
-        raise ValueError("These trees hold no record of their training rows, which expectations need; fit anew.")
+        raise ValueError(
+            "These trees hold no record of their training rows, which expectations need; take trees as a "
+            "learner of this library fits them."
+        )
     n_outputs = votes.voters.n_outputs
     tally = np.zeros((len(values), n_outputs))
     step = max(1, _CELLS // (max(1, int(forest.n_nodes.max())) * len(values)))

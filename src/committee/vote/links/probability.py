@@ -231,8 +231,8 @@ def _check_shares(forest: Forest, shares: ClassShares) -> None:
 
 def _no_shares(found: NDArray[np.float64]) -> ValueError:
     return ValueError(
-        f"A leaf holds {found.tolist()}; the share link needs class shares, which sum to one. Use the softmax or the "
-        "logistic link for other scores."
+        f"A leaf holds {found.tolist()}; the share link needs class shares >= 0 with sum 1, or one score in [-1, 1]. "
+        "Use the softmax or the logistic link for other scores."
     )
 
 
@@ -387,7 +387,7 @@ def _mean(F: Scores, total: float | None, without: Scores) -> Scores:
 def _refuse_negative(weights: NDArray[np.float64], by: str) -> None:
     if (weights < 0).any():
         t = int(np.argmin(weights))
-        raise ValueError(f"weights[{t}] is {weights[t]}; {by} needs weights >= 0. Use the softmax link.")
+        raise ValueError(f"weights[{t}] is {weights[t]}; {by} needs weights >= 0. Use the link Softmax().")
 
 
 def _positive(name: str, value: object) -> float:
