@@ -370,7 +370,7 @@ DESIGN = Overlap(A=2.0, B=1.0, C=0.3, n_rows=50, n_drawn=5, n_draws=21)
         (lambda: overlap_limits(10, 11, 5), "n_drawn is 11"),
         (lambda: overlap_limits(10, 5, 5, 0.0), "delta is 0.0"),
         (lambda: advised_draws(0), "n_rows is 0"),
-        (lambda: subagging(1.1, DESIGN), r"p_sub\[0\] is 1.1"),
+        (lambda: subagging(1.1, DESIGN), "p_sub is 1.1"),
         (lambda: subagging(0.1, DESIGN, beta=3.0), "beta is 3.0"),
         (lambda: subagging(0.1, DESIGN, gamma=-1.0), "gamma is -1.0"),
         (lambda: majority(1.1, 3), "error is 1.1"),
@@ -383,7 +383,7 @@ DESIGN = Overlap(A=2.0, B=1.0, C=0.3, n_rows=50, n_drawn=5, n_draws=21)
         (lambda: tree_factor(3, 0.0), "rho"),
         (lambda: tree_factor(-1, 0.5), "n_nodes is -1; it must be at least 0"),
         (lambda: tree_factor([1, np.nan], 0.5), r"n_nodes is \[1, nan\]; it must be at least 0"),
-        (lambda: nesting_rate(0.5, 0.3), "n_nodes"),
+        (lambda: nesting_rate(0.5, 0.3), r"n_nodes is 0\.5; it must be at least 1"),
     ],
 )
 def test_arguments_are_refused_by_name(call, named):

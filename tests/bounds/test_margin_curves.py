@@ -331,7 +331,7 @@ def test_the_equilibrium_bound_follows_from_the_draw_of_voters():
         ({"margins": [0.5, 1.5]}, r"margins\[1\] is 1.5; it must be between -1 and 1"),
         ({"margins": []}, "margins has shape"),
         ({"ln_size": -1.0}, "ln_size is -1.0"),
-        ({"delta": 0.0}, "(delta|eta) is 0.0, the probability that the bound fails; it must be between 0 and 1"),
+        ({"delta": 0.0}, "(delta|eta) is 0.0, the probability that the bound fails; it must be above 0 and below 1"),
     ],
 )
 def test_arguments_out_of_range_are_named(change, message):
@@ -344,7 +344,7 @@ def test_arguments_out_of_range_are_named(change, message):
             bound([0.5], 1.0, thetas=[0.0])
     with pytest.raises(ValueError, match="rows_per_voter is -1"):
         voting_certified([0.5], 1.0, rows_per_voter=-1)
-    with pytest.raises(ValueError, match=r"ln_size is 0.5; it must be between 0.693\d+ and 1e\+300"):
+    with pytest.raises(ValueError, match=r"ln_size is 0.5; it must be a number between 0.693\d+ and 1e\+300"):
         equilibrium_margin([0.5], 0.5)
     with pytest.raises(ValueError, match="margins has shape"):
         c_bound([])

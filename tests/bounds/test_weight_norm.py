@@ -309,7 +309,7 @@ def test_the_deviations_hold_for_any_class_within_0_and_1(N):
         ({"complexity": -1.0}, "complexity is -1.0"),
         ({"loss": "absolute_error"}, "loss is 'absolute_error'; it must be one of squared_error, squared_hinge, hinge"),
         ({"form": "both"}, "form is 'both'; it must be 'empirical' or 'expected'"),
-        ({"p": 0.5}, "p is 0.5; it must be between 1 and inf"),
+        ({"p": 0.5}, "p is 0.5; it must be a number between 1 and inf"),
         ({"weights": []}, "weights has shape"),
         ({"signed_scores": [np.nan]}, r"signed_scores\[0\] is nan"),
     ],

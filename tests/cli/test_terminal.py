@@ -40,7 +40,7 @@ def forest(table):
 @pytest.mark.parametrize(
     ("python", "spoken"),
     [
-        ("use on='validation', or a forest", "use --on validation, or a forest"),
+        ("use on='validation', or an ensemble", "use --on validation, or an ensemble"),
         ("choose another loss (loss='huber').", "choose another loss (-p loss=huber)."),
         ("folds=3 or merging classes would avoid that", "--folds 3 or merging classes would avoid that"),
         ("a GradientBoostingRegressor(loss='a', random_state=0); only", "a GradientBoostingRegressor; only"),

@@ -191,7 +191,7 @@ def boosting_probit_risk(risks: ArrayLike, n_rows: int, vc_dimension: float, del
     error <= exp(-2 sum_t gamma_t(B)^2) + penalty of `boosting_vc`, gamma_t(B) = 1/2 - risk_t / ln 2.
 
     A wrong row has -ln Phi(y f) >= ln 2, so that a tree's weighted error is at most its weighted risk over ln 2. The
-    bound holds for AdaBoost's own weights (`emphasis="samme"`) and two classes.
+    bound holds for AdaBoost's own weights (such as ``emphasis="samme"``) and two classes.
 
     Equation: probit-risk-bound (docs/theory.md). Source: T. Qin, W.-M. Huang, Theorem 6.
 

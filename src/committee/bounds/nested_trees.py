@@ -53,9 +53,7 @@ def nesting_rate(n_nodes: ArrayLike, bound: ArrayLike) -> F64:
 
     Equation: nesting-rate (docs/theory.md).
     """
-    T, C = _checked(n_nodes, bound, "bound")
-    if (T < 1.0).any():
-        raise ValueError(f"n_nodes is {float(T.min()):g}; it must be at least 1.")
+    T, C = _checked(n_nodes, bound, "bound", least=1)
     return slope_in_nodes(np.ones_like(T), C) / T
 
 
@@ -120,7 +118,7 @@ def matryoshka(sizes: Sequence[int], edge: float) -> Bound:
     >>> round(bound.value, 4), round(bound.terms["plain_tree"], 4)
     (0.196, 0.5962)
     """
-    levels = [check_count("sizes", size, 1) for size in sizes]
+    levels = [check_count(f"sizes[{k}]", size, 1) for k, size in enumerate(sizes)]
     if not levels:
         raise ValueError("sizes is empty; give the number of nodes at each level, the innermost first.")
     rho = _rho(edge)
@@ -158,10 +156,10 @@ def _rho(edge: float) -> float:
     return normaliser_of_edge(edge)
 
 
-def _checked(n_nodes: ArrayLike, rho: ArrayLike, name: str = "rho") -> tuple[F64, F64]:
+def _checked(n_nodes: ArrayLike, rho: ArrayLike, name: str = "rho", least: int = 0) -> tuple[F64, F64]:
     T, r = np.broadcast_arrays(np.asarray(n_nodes, dtype=np.float64), np.asarray(rho, dtype=np.float64))
-    if not (T >= 0.0).all():
-        raise ValueError(f"n_nodes is {n_nodes!r}; it must be at least 0.")
+    if not (least <= T).all():
+        raise ValueError(f"n_nodes is {n_nodes!r}; it must be at least {least}.")
     if not ((r > 0.0) & (r <= 1.0)).all():
         raise ValueError(f"{name} is {rho!r}; it must be above 0 and at most 1.")
     return T, r

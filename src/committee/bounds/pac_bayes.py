@@ -24,7 +24,7 @@ MOST_SUMS = 200_000
 def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:
     """Error on new rows of a weighted vote, by the mean loss of its voters (the Gibbs risk).
 
-    error = P[W >= 1/2] <= 2 E[W] <= 2 sup{p : kl(g, p) <= c},    c = (KL(rho || pi) + ln(2 sqrt n / delta)) / n,
+    error <= P[W >= 1/2] <= 2 E[W] <= 2 sup{p : kl(g, p) <= c},    c = (KL(rho || pi) + ln(2 sqrt n / delta)) / n,
 
     with g = sum_t rho_t L^_t the weighted mean of the voters' mean losses on rows that they were not trained on, and pi
     uniform. Out of bag each voter has its own number of rows n_t (`PacBayesKl`). The bound holds for all weights at
@@ -76,10 +76,10 @@ def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: fl
 def tandem(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:
     """Error on new rows of a weighted vote, by the tandem loss: how often two voters are wrong on the same row.
 
-    error = P[W >= 1/2] <= 4 E[W^2] <= 4 sup{p : kl(e, p) <= c},    c = (2 KL(rho || pi) + ln(2 sqrt n / delta)) / n,
+    error <= P[W >= 1/2] <= 4 E[W^2] <= 4 sup{p : kl(e, p) <= c},   c = (2 KL(rho || pi) + ln(2 sqrt n / delta)) / n,
 
     with e = sum_{t,u} rho_t rho_u E^[l_t l_u]. Out of bag a pair has the n_tu rows that are out of bag for both voters,
-    about a seventh of the rows after two bootstraps, so that `max_samples` below 1 lowers the bound. It holds for all
+    about a seventh of the rows after two bootstraps, so `max_samples` below 1 can lower the bound. It holds for all
     weights at once.
 
     Source: A. Masegosa et al. (2020, NeurIPS 33), Theorems 2 and 9. There n is the least n_tu; here the harmonic mean.
@@ -162,7 +162,7 @@ def binomial(
 ) -> Bound:
     """Error on new rows of a weighted vote, by the plain vote of N voters drawn from it.
 
-    error = P[W >= 1/2] <= 2 E[b(W)] <= 2 sup{p : kl(b^, p) <= c},    b(w) = P[Bin(N, w) > N / 2],  N odd,
+    error <= P[W >= 1/2] <= 2 E[b(W)] <= 2 sup{p : kl(b^, p) <= c},    b(w) = P[Bin(N, w) > N / 2],  N odd,
 
     as b(w) >= 1/2 for w >= 1/2; c = (N KL(rho || pi) + ln(2 sqrt n G / delta)) / n with G the number of Ns tried. N = 1
     is the first-order bound. It needs the loss W of all voters on a row, which out-of-bag rows do not have.
@@ -185,7 +185,7 @@ def binomial(
     Raises
     ------
     ValueError
-        If the losses are out of bag or N is even, and as for `first_order`.
+        If the losses are out of bag or N is no odd number above 0, and as for `first_order`.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def partition(losses: VoterLosses, weights: ArrayLike | None = None, delta: floa
     Where such a vote is wrong, the weight W of its wrong voters is 1/2 or more **and a sum of some of the weights**, so
     at least S, the least sum of weights that is not below 1/2:
 
-        error = P[W >= S] <= E[W] / S <= sup{p : kl(g, p) <= c} / S,    c = (KL(rho || pi) + ln(2 sqrt n / delta)) / n,
+        error <= P[W >= S] <= E[W] / S <= sup{p : kl(g, p) <= c} / S,   c = (KL(rho || pi) + ln(2 sqrt n / delta)) / n,
 
     with g the mean of W. Three equal voters have S = 2/3, an odd number T of them (T + 1) / (2 T). On held-out rows the
     same holds for N drawn voters, with b(w) = P[Bin(N, w) > N / 2] for w, so that the factor 2 of `binomial` becomes

@@ -20,7 +20,7 @@ class Bound:
     name : str
         Theorem or inequality.
     statement : str
-        The quantity that `value` bounds, and with which probability.
+        The quantity that `value` bounds, and with which probability if it may fail.
     value : float
         Value of the formula. It is not clipped at 1, so that it shows how far a vacuous bound is from use.
     terms : dict of str to float
@@ -77,23 +77,24 @@ def check_numbers(name: str, given: ArrayLike, low: float, high: float) -> F64:
         raise ValueError(f"{name} has shape {values.shape}; give a vector of at least one number.")
     bad = ~((values >= low) & (values <= high))  # NaN is bad too
     if bad.any():
-        raise ValueError(f"{name}[{bad.argmax()}] is {values[bad][0]}; it must be between {low:g} and {high:g}.")
+        first = f"{name}[{bad.argmax()}]" if np.ndim(given) else name
+        raise ValueError(f"{first} is {values[bad][0]}; it must be between {low:g} and {high:g}.")
     return values
 
 
 def check_number(name: str, given: float, low: float, high: float) -> float:
     if not (is_number(given) and low <= given <= high):
-        raise ValueError(f"{name} is {given}; it must be between {low:g} and {high:g}.")
+        raise ValueError(f"{name} is {given!r}; it must be a number between {low:g} and {high:g}.")
     return float(given)
 
 
 def check_count(name: str, given: int, low: int = 1) -> int:
     if not is_number(given) or given % 1 != 0 or given < low:
-        raise ValueError(f"{name} is {given}; it must be a whole number of at least {low}.")
+        raise ValueError(f"{name} is {given!r}; it must be a whole number of at least {low}.")
     return int(given)
 
 
 def check_delta(given: float, name: str = "delta") -> float:
     if not (is_number(given) and 0.0 < given < 1.0):
-        raise ValueError(f"{name} is {given}, the probability that the bound fails; it must be between 0 and 1.")
+        raise ValueError(f"{name} is {given!r}, the probability that the bound fails; it must be above 0 and below 1.")
     return float(given)

@@ -87,8 +87,8 @@ def overlap(draws: ArrayLike, n_rows: int | None = None) -> Overlap:
     sizes = np.diag(shared)
     if (sizes != sizes[0]).any() or not 1 <= sizes[0] <= n:
         raise ValueError(
-            f"draws have {sizes.min():.0f} to {sizes.max():.0f} of {n} rows; Theorem 3 is for draws of one size, "
-            "with at least one row and without replacement."
+            f"draws have {sizes.min():.0f} to {sizes.max():.0f} of {n} rows; Theorem 3 is for draws without "
+            f"replacement, all of one size of 1 to {n} rows."
         )
     A, pairs = float(shared.sum()) / M**2, float((shared**2).sum()) / M**2
     return Overlap(A, pairs - A, most / M, n, int(sizes[0]), M)
@@ -186,7 +186,7 @@ def subagging(
     Bound
         Terms: means over the points where t > 0 of ``t``, and of the three parts of the denominator,
         ``single_rows`` (2 A sigma_1^2), ``pairs`` (B beta / 2) and ``range`` (the last); A, B, C; ``advised_draws``;
-        ``share_beyond_bound``, the share of points where t <= 0. Vacuous where `majority` is smaller.
+        ``share_beyond_bound``, the share of points where t <= 0. Vacuous from the lesser of 1 and the value of `majority` on.
 
     Examples
     --------

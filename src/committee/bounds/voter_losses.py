@@ -79,7 +79,7 @@ class VoterLosses:
             return self
         if self.untouched is None or not self.untouched.any():
             raise ValueError(
-                "No row is known to be out of bag for all voters; use on='validation', or a forest with a reserve."
+                "No row is known to be new to all voters; use on='validation', or an ensemble with a reserve."
             )
         wrong = None if self.wrong is None else self.wrong[self.untouched]
         return replace(
@@ -186,7 +186,7 @@ class VoterLosses:
         if self.unseen is not None:
             raise ValueError(
                 "Out-of-bag rows give no losses of the whole vote, as some voters were trained on them; use "
-                "on='validation', or of_untouched() of a forest with a reserve."
+                "on='validation', or of_untouched() of an ensemble with a reserve."
             )
         rho = self.posterior(weights)
         # a sum of weights may pass 1 by a rounding

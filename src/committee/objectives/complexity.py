@@ -67,7 +67,7 @@ def rademacher(
     bad = ~((H >= -1) & (H <= 1))  # NaN is bad too
     if bad.any():
         i, j = np.unravel_index(int(bad.argmax()), H.shape)
-        raise ValueError(f"votes[{i}, {j}] is {H[i, j]}; it must be between -1 and 1. Scale scores to [-1, 1].")
+        raise ValueError(f"votes[{i}, {j}] is {H[i, j]}; it must be between -1 and 1.")
     H = H.astype(np.float64, copy=False)
 
     def strongest(values: F64) -> F64:
@@ -117,7 +117,7 @@ def theory_alpha(penalty: str, complexity: float, n_voters: int = 1) -> float:
         known = [name for name, kind in PENALTIES.items() if "theory_strength" in vars(kind)]
         raise ValueError(f"penalty is {penalty!r}; it must be one of {', '.join(known)}.")
     if not 0.0 <= complexity < np.inf:
-        raise ValueError(f"complexity is {complexity}; it must be a number of at least 0.")
+        raise ValueError(f"complexity is {complexity}; it must be a finite number of at least 0.")
     if n_voters % 1 != 0 or n_voters < 1:  # also NaN and infinity
         raise ValueError(f"n_voters is {n_voters}; it must be a whole number of at least 1.")
     return PENALTIES[penalty].theory_strength(float(complexity), int(n_voters))
@@ -137,7 +137,7 @@ def _monte_carlo(
     if B % 1 != 0 or B < 2:
         raise ValueError(f"draws is {draws}; it must be a whole number of at least 2.")
     if not 0.0 < delta < 1.0:
-        raise ValueError(f"delta is {delta}, the probability that the limit fails; it must be between 0 and 1.")
+        raise ValueError(f"delta is {delta}, the probability that the limit fails; it must be above 0 and below 1.")
     rng, step = check_random_state(random_state), max(1, _BLOCK // n)
     strengths = []
     for first in range(0, B, step):

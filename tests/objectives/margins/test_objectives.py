@@ -454,7 +454,7 @@ def test_numbers_that_are_whole_are_kept_as_bytes():
         ),
         (
             lambda: Variance("free").solve(MarginMatrix.of_matrix(np.diag([1.0, -1.0]), np.array([0.5, 0.5]))),
-            "form='free' gives weights whose sum",
+            "form='free' divides weights by their sum",
         ),
         (
             lambda: MarginMatrix.of(

@@ -60,7 +60,7 @@ class HeldOutEvidence:
 
 @with_parameters
 class CalibratedClassifier(BaseClassifier):
-    """Base of the classifiers with `calibrate`."""
+    """Base of the classifiers calibrated by a temperature."""
 
     temperature_: float = fitted(
         """T of the probabilities, by which the evidence of the votes is divided (docs/theory.md); absent if there is no

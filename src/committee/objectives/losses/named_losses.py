@@ -46,7 +46,7 @@ def regression_loss(loss: LossChoice) -> Loss:
 
     Parameters
     ----------
-    loss : str or Loss
+    loss : str, Loss or callable
         "squared_error", "absolute_error", "quantile", "quantiles", "huber", "poisson", "gamma" or "tweedie"; or
         one of these losses with other parameters, a loss of your own, or a function (see `Derivatives`).
 
@@ -69,7 +69,7 @@ def classification_loss(loss: LossChoice) -> Loss:
 
     Parameters
     ----------
-    loss : str or Loss
+    loss : str, Loss or callable
         "log_loss", "exponential", "probit" or "squared_hinge"; or a loss of your own, or a function (see
         `Derivatives`). Raises as `regression_loss` does.
 
@@ -97,7 +97,7 @@ def from_json(stored: object) -> Loss:
 def _chosen(loss: object, table: dict[str, type[Loss]], link: type[Link] | type[MeanLink]) -> Loss:
     if isinstance(loss, str):
         if loss not in table:
-            raise ValueError(f"loss is {loss!r}; it must be one of {', '.join(table)}, or an object.")
+            raise ValueError(f"loss is {loss!r}; it must be one of {', '.join(table)}, or a Loss object.")
         return table[loss]()
     if callable(loss) and not isinstance(loss, (type, Loss)):
         return Derivatives(loss, of_classes=link is Link)
@@ -107,7 +107,7 @@ def _chosen(loss: object, table: dict[str, type[Loss]], link: type[Link] | type[
         )
     if not isinstance(loss.link, link):
         raise ValueError(
-            f"loss is {loss!r}, with the link {loss.link!r}; here it must be a {link.__name__}. "
+            f"loss is {loss!r}, with the link {loss.link!r}; the link must be a {link.__name__} here. "
             f"Choose one of {', '.join(table)}."
         )
     return loss

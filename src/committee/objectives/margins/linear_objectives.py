@@ -128,10 +128,11 @@ class MarginMaximum(Objective):
             solved = constraint_generation(lines, cost, [Constraints(bound)], tol=self.tol, enough=before + NO_ROOM)
         if min(solved.bound, solved.value) > before + NO_ROOM:
             return Reweighting.of(solved, solved.value, before)
-        remedy = "raise slack, by which each margin may decrease" if not self.slack else f"raise slack={self.slack}"
+        beyond = f" by more than slack={self.slack}" if self.slack else ""
         warn_user(
-            f"No weights gain {NO_ROOM} without lowering a margin ({lines.n_rows} rows, {lines.n_voters} voters): the "
-            f"ensemble keeps its own weights; {remedy}, or choose another objective.",
+            f"No weights are found that raise the objective by {NO_ROOM} and lower no margin{beyond} ({lines.n_rows} "
+            f"rows, {lines.n_voters} voters): the ensemble keeps its own weights; raise slack, or choose another "
+            "objective.",
             ConvergenceWarning,
         )
         return Reweighting.of(replace(solved, weights=lines.own.copy()), before, before)
@@ -253,8 +254,8 @@ class Range(Objective):
             # rounded down to four digits, so that the xi of the message is feasible
             digits = 10.0 ** (3 - np.floor(np.log10(largest))) if largest > 0.0 else 1.0
             raise OutOfReachError(
-                f"xi={self.xi} requires margins of at least {theta:.4g}, which no weights reach; the largest "
-                f"feasible xi is {np.floor(largest * digits + 1e-6) / digits:.4g}.",
+                f"xi={self.xi} requires margins up to the mean to rise to {theta:.4g}, which no weights achieve; the "
+                f"largest feasible xi is {np.floor(largest * digits + 1e-6) / digits:.4g}.",
                 largest,
             ) from error
         return Reweighting.of(solved, solved.value, self.value(lines, lines.own))

@@ -135,7 +135,8 @@ def _free(lines: MarginMatrix, centre: float) -> Solution:
     total = float(w.sum())
     if not total > 1e-9 * float(np.abs(w).sum()):
         raise ValueError(
-            f"form='free' gives weights whose sum is {total:.3g}, by which they cannot be divided; use form='simplex'."
+            f"form='free' divides weights by their sum, here {total:.3g}, which is not clearly above 0; use "
+            "form='simplex'."
         )
     return w / total, float("nan"), "Optimal", len(lines), 1
 

@@ -25,7 +25,10 @@ def objective_of(objective: str | Objective, options: Mapping[str, Any]) -> Obje
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(objective, Objective):
         for name, value in given.items():
-            raise ValueError(f"{name}={value!r} cannot be combined with an Objective; set it in {objective!r}.")
+            raise ValueError(
+                f"{name}={value!r} cannot be combined with an Objective, here {objective!r}, which has options of its "
+                "own; leave it out."
+            )
         return objective
     if not isinstance(objective, str) or objective not in OBJECTIVES:
         raise ValueError(

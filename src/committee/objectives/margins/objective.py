@@ -49,7 +49,7 @@ class Objective(NamedParameters, ABC):
 
 def check_share(name: str, value: float) -> None:
     if not (is_finite_number(value) and 0.0 < value <= 1.0):
-        raise ValueError(f"{name}={value!r} is not in (0, 1]; it is a share of the rows.")
+        raise ValueError(f"{name}={value!r} is not in (0, 1]; it is a share.")
 
 
 def check_tolerance(tol: float) -> None:

@@ -18,7 +18,7 @@ class MarginMatrix:
     """Matrix S (r, T) of signed votes, from which ``S @ w`` gives the margins of weights w on the simplex.
 
     A *line* is a row of S. Each row of the table has one line for two classes, and K - 1 adjacent lines for K classes.
-    Its margin is the smallest product of its lines with w. A voter of negative weight is replaced by its opposite.
+    A row's margin is the least product of its lines with w. A voter of negative weight is replaced by its opposite.
     Votes of -1, 0 and 1 are bytes, converted to float64 in blocks.
     """
 
