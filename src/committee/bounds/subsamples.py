@@ -186,7 +186,7 @@ def subagging(
     Bound
         Terms: means over the points where t > 0 of ``t``, and of the three parts of the denominator,
         ``single_rows`` (2 A sigma_1^2), ``pairs`` (B beta / 2) and ``range`` (the last); A, B, C; ``advised_draws``;
-        ``share_beyond_bound``, the share of points where t <= 0. Vacuous from the lesser of 1 and the value of `majority` on.
+        ``share_beyond_bound``, the share of points where t <= 0. Vacuous from 1 on, or from `majority` if less.
 
     Examples
     --------
