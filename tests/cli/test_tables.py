@@ -411,7 +411,7 @@ def test_however_a_table_is_written_it_is_the_same_table(name, tmp_path, plain):
     learned = load(model)
     assert learned.table_ == load(plain_model).table_
     assert learned.table_.names == ("size", "price", "colour", "day") and learned.table_.categories[3] is None
-    assert "dates and times read as seconds: 'day'" in said
+    assert "read as dates, times or durations: 'day'" in said
     assert "is left out: it counts the rows" in said
     if name in ("semicolons.csv", "excel.csv", "quoted.csv", "western.csv", "packed.csv.gz", "zipped.zip"):
         assert "read as numbers with a decimal comma: 'size', 'price'" in said
@@ -432,7 +432,7 @@ def test_what_a_model_was_trained_with_settles_what_a_file_leaves_open(tmp_path,
     plain_new.write_text("id,size,price,colour,day\n7,-0.5,1250,red,2024-03-04\n", "utf-8")
     assert run("predict", model, new, "--proba").stdout == run("predict", model, plain_new, "--proba").stdout
     new.write_text("id;size;price;colour;day\n7;-0,5;1;red;20240304\n", "utf-8")
-    assert "column 'day' was learned as dates or times but holds Int64" in fail("predict", model, new)
+    assert "column 'day' was learned as dates, times or durations but holds Int64" in fail("predict", model, new)
     # by the other commands, too
     assert "accuracy" in succeed("evaluate", model, path, "-t", "answer").stdout
     assert "row 3" in succeed("explain", model, path, "--row", 3).stdout
@@ -443,7 +443,7 @@ def test_options_say_what_is_not_recognised(tmp_path, plain):
     path.write_bytes(text(";", german).replace("colour", "größe").encode("cp1252"))
     assert "is not UTF-8 text; give its encoding, e.g. --encoding cp1252" in fail("fit", path, *PLAIN_TREE)
     assert "target 'answer'" in succeed("fit", path, *PLAIN_TREE, "--encoding", "cp1252").stderr
-    assert "there is no encoding 'latin-99'" in fail("fit", path, *PLAIN_TREE, "--encoding", "latin-99")
+    assert "there is no text encoding 'latin-99'" in fail("fit", path, *PLAIN_TREE, "--encoding", "latin-99")
     path.write_text(text(" "), "utf-8")
     assert "are taken to be separated by blanks" in succeed("fit", path, *PLAIN_TREE).stderr
     assert "target 'answer'" in succeed("fit", path, *PLAIN_TREE, "--sep", "space").stderr

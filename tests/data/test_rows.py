@@ -118,7 +118,7 @@ def test_a_dict_gives_factors_by_label():
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"d": 1.0}, r"class_weight has the key 'd', which is not a class of y; its classes are \['a', 'b', 'c'\]"),
+        ({"d": 1.0}, r"class_weight has the key 'd', which is not a class of y's rows with weight, \['a', 'b', 'c'\]"),
         ({0: 1.0}, "class_weight has the key 0, which is not a class"),
         ({"a": 0}, r"class_weight\['a'\] is 0; it must be a finite number above 0"),
         ({"a": -1.0}, r"class_weight\['a'\] is -1.0"),

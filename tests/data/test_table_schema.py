@@ -307,7 +307,7 @@ def test_text_for_numbers_and_numbers_for_text(make_plain: Any) -> None:
     schema = TableSchema.learn(make_plain({"a": [1.0, 2.0], "b": ["u", "v"]}))
     for X, message in (
         (make_plain({"a": ["7", "x"], "b": ["u", "v"]}), r"column 'a' must hold numbers but holds text \('x'\)"),
-        (make_plain({"a": [1.0, 2.0], "b": [1, 2]}), r"column 'b' must hold text categories \('u', 'v'\) but holds I"),
+        (make_plain({"a": [1.0, 2.0], "b": [1, 2]}), r"column 'b' must hold text categories \('u', 'v'\) but holds n"),
         (np.zeros((2, 2)), r"column 'b' must hold text categories.*pass a frame"),
     ):
         with pytest.raises(ValueError, match=message):

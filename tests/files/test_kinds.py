@@ -86,7 +86,7 @@ MALICIOUS: list[tuple[Change, str]] = [
     (lose("voters.left"), "array 'voters.left' is absent"),
     (lose("weights"), "array 'weights' is absent"),
     (gain("voters.value"), "array 'voters.value' belongs to nothing"),
-    (tell("class", value="os.system"), "class is 'os.system'; it must be one of"),
+    (tell("class", value="os.system"), "class is 'os.system', which is no learner"),
     (tell("class", value="__init__"), "class is '__init__'"),
     (tell("class", value=3), "'class' is a int"),
     (tell("params", "n_estimators", value=-1), "n_estimators"),

@@ -200,7 +200,7 @@ def as_member(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
 
 
 CRAFTED: list[tuple[str, Change, str]] = [
-    ("forest", tell("class", value="Voters"), "class is 'Voters'; it must be one of"),
+    ("forest", tell("class", value="Voters"), "class is 'Voters', which is no learner"),
     ("forest", tell("class", value="RandomForestClassifier"), "'params' is absent"),
     ("forest", tell("class", value="RegressionCommittee"), "link name is 'share'"),
     ("forest", tell("class", value=None), "'class' is a NoneType"),
@@ -231,7 +231,7 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("xgboost", tell("voters", "trees", "n_classes", value=2), "leaves hold one number"),
     ("lightgbm of categories", tell("table", "categories", value=[None, None]), "does not suit that column's type"),
     ("bagging of a frame", tell("feature_names", "values", value=["a"] * 13), "not 13 different names"),
-    ("bagging of ours", as_member, "class is 'Committee'; it must be one of"),
+    ("bagging of ours", as_member, "class is 'Committee', which is no learner"),
     ("bagging of ours", tell("voters", "members", 1, "n_features", value=12), "the table has 13 columns"),
     ("bagging of ours", put("voters.1.voters.left", 0, 999), "left is beyond the end"),
     ("numbers", tell("class", value="Committee"), "'classes' is absent"),

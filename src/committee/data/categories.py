@@ -61,7 +61,7 @@ class CategoryValues:
         if isinstance(values, str):
             values = _unpacked(values)
         if not isinstance(values, list) or not all(_is_number(each) for each in [*values, unknown]):
-            raise ValueError("'values' of category values must be finite numbers, and 'unknown' a finite number")
+            raise ValueError(f"'values' and 'unknown' of category values must be numbers of size below {MAX_VALUE:g}")
         if not isinstance(of, str):
             raise ValueError(f"'of' of category values must be text, got {of!r}")
         return cls(tuple(float(each) for each in values), float(unknown), of)
@@ -103,7 +103,9 @@ def check_categories(categories: tuple[Any, ...], name: str) -> None:
         raise ValueError(f"column {name!r} has {len(categories)} categories, at most {MAX_CATEGORIES} are possible")
     kinds = {_kind_of_category(category) for category in categories}
     if None in kinds or len(kinds) > 1:
-        raise ValueError(f"the categories of column {name!r} must be all text, all finite numbers or all booleans")
+        raise ValueError(
+            f"the categories of column {name!r} must be all Unicode text, all finite numbers or all booleans"
+        )
     keys = categories if kinds == {"text"} else [float(category) for category in categories]
     if len(set(keys)) != len(keys):
         raise ValueError(f"the categories of column {name!r} must be distinct")
@@ -128,8 +130,8 @@ def distinct_numbers(values: NDArray[Any], name: str) -> tuple[int | float, ...]
     found = np.unique(wide[~np.isnan(wide)])
     if len(found) and max(-found[0], found[-1]) >= EXACT:
         raise ValueError(
-            f"column {name!r} has the category {found[np.abs(found).argmax()]:.0f}; whole numbers of 2**53 and more "
-            "cannot be told apart as float64. Make the column text, or number its categories."
+            f"column {name!r} has the category {found[np.abs(found).argmax()]:.0f}; whole numbers of size 2**53 "
+            "and more cannot be told apart as float64. Make the column text, or number its categories."
         )
     if values.dtype.kind in "iu":
         return tuple(int(value) for value in found)

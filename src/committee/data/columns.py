@@ -192,7 +192,7 @@ class Column:
                 return np.full(len(self.series), np.nan)
             raise ValueError(
                 f"column {self.name!r} must hold text categories ({quoted(categories, 3)}) "
-                f"but holds {self.series.dtype}; make it text"
+                f"but holds {PLURALS[self.kind]}; make it text"
             )
         # pandas maps a Categorical by its few categories; elsewhere text is what can be matched
         plain = not self.declared or self.series.implementation.is_pandas_like()
@@ -322,7 +322,9 @@ def check_frame(X: Any) -> None:
     from narwhals.dependencies import is_into_lazyframe
 
     if is_into_lazyframe(X):
-        raise TypeError("X is a lazy frame, without rows yet; pass X.collect() (Dask: X.compute(), DuckDB: X.pl())")
+        raise TypeError(
+            "X is a lazy frame; pass its rows as a data frame: X.collect() (Dask: X.compute(), DuckDB: X.pl())"
+        )
     # narwhals refuses duplicates too, but without a remedy; Arrow's `columns` are not names
     names: Any = X.column_names if hasattr(X, "column_names") else X.columns
     reject_duplicates(name for name in names if isinstance(name, str))

@@ -107,27 +107,27 @@ def part_columns(seconds: F64, parts: Iterable[DatePart], *, cyclic: bool) -> F6
 
 
 class DateEncoder(ColumnEncoder):
-    """Encode columns of dates as seconds since 1970, month, weekday and hour.
+    """Encode columns of dates as seconds since 1970, and by their parts: month, weekday and hour.
 
     Of each column the parts that vary in training are kept, without weekdays if all dates have the same day of the
     month. Months are counted from 1 with the elapsed share of the month (1.5 is mid-January), weekdays from Monday (1)
-    to Sunday (7), hours from 0 with minutes as fractions. Dates with a time zone are converted to UTC. Missing dates
-    are NaN.
+    to Sunday (7), hours from 0 with minutes and seconds as fractions. Dates with a time zone are converted to UTC.
+    Missing dates are NaN.
 
-    `CommitteeClassifier` and `CommitteeRegressor` add these parts by themselves (``derived_columns``).
+    `CommitteeClassifier` and `CommitteeRegressor` add these parts to data frames by themselves (``derived_columns``).
 
     Parameters
     ----------
     cyclic : bool, default=False
-        Add the sine and cosine of each part, in which December is next to January and Sunday next to Monday. Linear
-        models need these.
+        Add a sine and a cosine of each part that is kept, by which December is next to January and Sunday next to
+        Monday, for linear models.
     seconds : bool, default=True
-        Keep the seconds since 1970, by which models follow a trend.
+        Return the seconds of each column, too, by which models follow a trend.
 
     Attributes
     ----------
     parts_ : list of tuple of str
-        Parts of each column.
+        Parts of each column that are kept, of ``"month"``, ``"weekday"`` and ``"hour"``.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array (p,)
@@ -153,7 +153,7 @@ class DateEncoder(ColumnEncoder):
         self.seconds = seconds
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the parts that vary in each column.
+        """Find the parts of each column to keep.
 
         Parameters
         ----------
@@ -361,10 +361,10 @@ def _unpacked(packed: str, n_terms: int) -> F64:
 class TextEncoder(ColumnEncoder):
     """Encode columns of text as few numbers: tf-idf of words and of runs of letters, reduced by an SVD.
 
-    Terms are the 2,000 most frequent words and the 4,000 most frequent runs of 3 and 4 letters, weighted and reduced by
-    scikit-learn's ``TfidfVectorizer`` and ``TruncatedSVD``. Missing texts are NaN.
+    Terms are the 2,000 most frequent words and the 4,000 most frequent runs of 3 and 4 letters or other characters,
+    weighted and reduced by scikit-learn's ``TfidfVectorizer`` and ``TruncatedSVD``. Missing texts are NaN.
 
-    `CommitteeClassifier` and `CommitteeRegressor` encode columns of text by themselves (``derived_columns``).
+    `CommitteeClassifier` and `CommitteeRegressor` encode texts of data frames by themselves (``derived_columns``).
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ class TextEncoder(ColumnEncoder):
     Attributes
     ----------
     terms_ : list of TextTerms or None
-        Terms and components of each column, None for a column with fewer than two different texts or two terms.
+        Terms and components of each column; None without two different texts, or without two terms of a kind.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array (p,)
@@ -444,6 +444,7 @@ def column_texts(column: Column) -> list[str | None]:
     if column.kind != "text" and not missing.all():
         raise ValueError(
             f"column {column.name!r} must hold text, but holds {PLURALS[column.kind]}; make it text, or leave it out"
+            " when fitting"
         )
     if missing.all():
         return [None] * len(missing)

@@ -179,7 +179,7 @@ def _real_numbers(given: NDArray[Any], name: str) -> NDArray[np.float64]:
     if given.dtype.kind not in "biuf":
         raise ValueError(
             f"{name} holds {given.dtype.name} values, such as {given.flat[0]}; a regressor predicts real numbers; "
-            f"convert them by {name}.astype({('int64' if given.dtype.kind in 'mM' else 'float')!r})."
+            f"convert them, as by {name}.astype({('int64' if given.dtype.kind in 'mM' else 'float')!r})."
         )
     target = np.ascontiguousarray(given, dtype=np.float64)
     if (missing := np.isnan(target)).any():
@@ -188,7 +188,7 @@ def _real_numbers(given: NDArray[Any], name: str) -> NDArray[np.float64]:
     if (huge := ~(np.abs(target) <= MAX_TARGET)).any():
         first = tuple(np.argwhere(huge)[0].tolist())
         raise ValueError(
-            f"{name}[{', '.join(map(str, first))}] is {target[first]}; targets must be finite, within "
+            f"{name}[{', '.join(map(str, first))}] is {target[first]}; targets must be finite, between "
             f"-{MAX_TARGET:.0e} and {MAX_TARGET:.0e}. Leave such rows out, or rescale."
         )
     return target

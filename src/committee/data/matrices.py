@@ -208,7 +208,7 @@ def reject_no_table(X: Any) -> None:
         raise TypeError("X is None; give a table or array of rows")
     if isinstance(X, str | os.PathLike):
         path = os.fspath(X)
-        raise TypeError(f"X is a path, not a table; pass committee.scan({path!r})")
+        raise TypeError(f"X is a path, not a table; pass committee.scan({path!r}), or a table of its rows")
 
 
 def overflows_float(value: Any) -> bool:

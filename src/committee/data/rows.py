@@ -281,7 +281,7 @@ def checked_weights(
         warn_user(
             f"{name} holds whole numbers with a mean of {mean:.6g}. Only their ratios are used, because whole "
             f"weights count repeated rows only if their mean is at most {MOST_COUNTED:g}. To count rows, repeat them; "
-            "to avoid this warning, divide the weights by their mean."
+            "to avoid this warning, divide the weights by that mean, which is one without zeros."
         )
     return weights
 
@@ -362,8 +362,8 @@ def _given_factors(choice: Mapping[Any, float], classes: NDArray[Any]) -> F64:
     for label, factor in choice.items():
         if label not in number:
             raise ValueError(
-                f"class_weight has the key {label!r}, which is not a class of y; its classes are {classes.tolist()}. "
-                "Leave the key out, or write it as y does."
+                f"class_weight has the key {label!r}, which is not a class of y's rows with weight, {classes.tolist()}."
+                " Leave the key out, or write it as y does."
             )
         if isinstance(factor, bool) or not (isinstance(factor, Real) and isfinite(factor) and factor > 0):
             raise ValueError(
@@ -437,7 +437,7 @@ def checked_offset(offset: Any, n_rows: int, name: str = "offset") -> F64:
         raise ValueError(f"{name} is {offset!r:.60}; give numbers of shape (n,), or (n, D) for D scores.") from error
     if numbers.ndim not in (1, 2) or len(numbers) != n_rows:
         raise ValueError(
-            f"{name} has shape {numbers.shape}, and X has {n_rows} rows; give shape ({n_rows},), or ({n_rows}, D) "
+            f"{name} has shape {numbers.shape} for {n_rows} rows; give shape ({n_rows},), or ({n_rows}, D) "
             "for D scores."
         )
     if not np.isfinite(numbers).all():

@@ -437,7 +437,7 @@ def _check_names(names: tuple[Any, ...], n_columns: int) -> None:
         raise ValueError(f"a table schema has {len(names)} names for {n_columns} columns")
     for name in names:
         if not isinstance(name, str) or not is_unicode(name):
-            raise ValueError(f"a column name must be text, got {name!r}")
+            raise ValueError(f"a column name must be Unicode text, got {name!r}")
     reject_duplicates(names)
 
 

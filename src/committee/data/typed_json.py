@@ -75,7 +75,7 @@ def encode_array(array: NDArray[Any], name: str) -> dict[str, Any]:
     if array.ndim != 1 or (kind not in NUMERIC and kind not in ("str", "object")):
         raise TypeError(
             f"{name} is an array of {array.dtype} and shape {array.shape}; a model file holds vectors of "
-            "booleans, numbers or text. Give its tolist() instead."
+            "booleans, numbers or text. Give lists of these instead."
         )
     values = [_scalar(item, name) for item in array.tolist()]
     if kind == "str":

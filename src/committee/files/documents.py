@@ -146,7 +146,7 @@ class Header:
         names = None if given is None else _read_names(given, n_features)
         table = _read_table(document, n_features, names)
         if table is None and names is None and n_features > MAX_UNLISTED:
-            raise ValueError(f"n_features is {n_features}; without a table it may be at most {MAX_UNLISTED}")
+            raise ValueError(f"n_features is {n_features}; without a table or names it may be at most {MAX_UNLISTED}")
         return cls(n_features, names, classes, table)
 
 
@@ -160,7 +160,7 @@ def read_count(document: Document, name: str) -> int:
 def read_classes(document: Document) -> NDArray[Any]:
     classes = decode_array(document)
     if not len(classes) or len(set(map(type, classes.tolist()))) > 1 or classes.tolist()[0] is None:
-        raise ValueError("classes are empty, or of several types")
+        raise ValueError("classes are empty, null, or of several types")
     if classes.dtype.kind == "f" and not np.isfinite(classes).all():
         raise ValueError("classes hold a number that is not finite")
     return classes
@@ -260,7 +260,7 @@ class Provenance:
     rows : RowSketch, default=None
         Digests by which training rows are recognised; None: not kept.
     written : str, default=None
-        Number format of the target in files (`committee.data.readers.cell_forms`); None: plain numbers.
+        Number format of the target in files (`committee.data.readers.cell_forms`); None: plain numbers or text.
     exposure : str, default=None
         Name of the column whose logarithm was the offset of the training rows; None: there was none.
 

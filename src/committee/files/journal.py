@@ -234,13 +234,13 @@ class Checkpoint:
     path : str or path
         The file.
     interval : float, default=30.0
-        Least number of seconds between two writes, each followed by a pause of at least nine times its duration. 0
-        writes after every round or member, except for that pause.
+        Least number of seconds between two writes, except for the last one, at the end of the fit. A pause of at least
+        nine times its duration follows each write. 0: after every round or member, but for these pauses.
 
     Raises
     ------
     TypeError, ValueError
-        If `path` is not a path, or `interval` not a number of at least 0.
+        If `path` is not a path, or `interval` not a finite number of at least 0.
 
     Examples
     --------
@@ -264,4 +264,4 @@ class Checkpoint:
             raise TypeError(f"checkpoint={self.path!r} is not a path; give the name of a file, or a Checkpoint.")
         number = isinstance(self.interval, Real) and not isinstance(self.interval, bool)
         if not (number and 0.0 <= self.interval < float("inf")):
-            raise ValueError(f"interval={self.interval!r} must be a number of seconds, 0 or more.")
+            raise ValueError(f"interval={self.interval!r} must be a finite number of seconds, 0 or more.")

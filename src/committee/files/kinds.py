@@ -65,8 +65,8 @@ def rebuild_part(document: Document, kinds: Mapping[str, str], tensors: Tensors,
 def cannot_save_message(thing: object) -> str:
     kind = type(thing)
     return (
-        f"{kind.__module__}.{kind.__qualname__} cannot be saved: a model file holds only committee's own "
-        f"classes ({', '.join(sorted(_learners()))}), so that loading it never runs anyone's code. "
+        f"{kind.__module__}.{kind.__qualname__} cannot be saved: a model file holds only known classes of committee "
+        f"(learners: {', '.join(sorted(_learners()))}), so that loading it never runs anyone's code. "
         "Use skops.io.dump or joblib.dump for this model."
     )
 
@@ -76,7 +76,7 @@ def learner_class(name: str, depth: int) -> type[Any]:
         raise ValueError(f"learners are nested more than {MAX_DEPTH} deep")
     learners = _learners()
     if name not in learners:
-        raise ValueError(f"class is {name!r}; it must be one of {', '.join(sorted(learners))}")
+        raise ValueError(f"class is {name!r}, which is no learner; there are {', '.join(sorted(learners))}")
     found: type[Any] = resolve_name(f"{learners[name]}:{name}")
     return found
 

@@ -64,8 +64,8 @@ class Storable(NamedCalls):
             If the model, a voter or a parameter is of a class that a file cannot hold, such as a classifier of another
             library. Save such models with ``skops.io.dump`` or ``joblib.dump``.
         ValueError
-            If loading the file would fail, as after a parameter was set to an invalid value, or `path` is not a
-            regular file.
+            If loading the file would fail, as after a parameter was set to an invalid value, or `path` exists and is
+            not a regular file.
         OSError
             If the file cannot be written.
         sklearn.exceptions.NotFittedError

@@ -60,7 +60,7 @@ CONTRADICTIONS: dict[str, tuple[Any, str]] = {
     "dates": (FRAME[60:].with_columns(b=pl.date(2020, 1, 1)), "piece 1: column 'b' holds dates here and .* in pieces"),
     "labels of another type": (
         FRAME[60:].with_columns(label=pl.lit("yes")),
-        "piece 1: its labels are of type <U3, and those of pieces before of int64; make all",
+        "piece 1: its labels are of type <U3 in 1D, and those of pieces before of int64 in 1D; make",
     ),
     "a label is missing": (FRAME[60:].with_columns(label=None), "piece 1: column 'label' is missing in 60 rows"),
     "no labels": (FRAME[60:].drop("label"), "piece 1: there is no column 'label'; there are 'a', 'b', 'c'"),

@@ -210,7 +210,7 @@ def test_a_labelled_table_needs_a_target_and_a_model_its_columns() -> None:
     with pytest.raises(ValueError, match="target=None, but a labelled table is read with its target"):
         TableReader().fit_read(pl.DataFrame(MESSY))
     reader = TableReader("answer").fit(pl.DataFrame(MESSY))
-    with pytest.raises(ValueError, match="the model was fitted to the columns 'x', and the reader returns 'since'"):
+    with pytest.raises(ValueError, match="the model encodes the columns 'x', and the reader returns 'since'"):
         reader.store(TreeVoter().fit(pl.DataFrame({"x": [1, 2]}), [0, 1]))
 
 

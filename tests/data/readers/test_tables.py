@@ -102,7 +102,7 @@ def test_quoted_cells(tmp_path: Path) -> None:
     [
         ("", r"is empty \(0 bytes\)"),
         ("\n1,2\n", r"2 columns and 0 rows; .*1 line before the column names is left out \(''\)"),
-        ("\n\n", "has an empty first line"),
+        ("\n\n", "has nothing where the column names must be"),
         ("a,b\n", "2 columns and 0 rows"),
         ("a,b,a\n1,2,3\n", "has the column 'a' more than once"),
         ("a,b\n1,2\n3\n5,6\n", "has 1 cells in line 3, but 2 column names"),
@@ -111,7 +111,7 @@ def test_quoted_cells(tmp_path: Path) -> None:
         ("a,b\n1,é\n".encode("latin1"), "is not UTF-8 text"),
         ("a,b\n1,2\n".encode("utf-16-le"), "is not UTF-8 text"),
         ('a,b\n"x,2\n3,4\n', "cannot be read|cells in line"),
-        ('"a" ,b\n1,2\n', "has an unreadable first line; it must hold the column names"),
+        ('"a" ,b\n1,2\n', "has unreadable column names; write each in quotation"),
         ("a,b\r\n1,2\r3,4\r\n", "cannot be read: found more fields"),
         (f"a,b\n1,\n2,3\n{'x' * 2**18},4\n", "cannot be read at row 2: field larger than field limit"),
         (gzip.compress(TEXT.encode(), mtime=0), "is a gzip file; name it table.csv.gz"),
@@ -145,7 +145,7 @@ def test_broken_compressed_files(tmp_path: Path) -> None:
             read_table(written(tmp_path, content, f"{name}.csv.gz"))
     with pytest.raises(ValueError, match="is not a gzip file though its name ends so"):
         read_table(written(tmp_path, TEXT, "plain.csv.gz"))
-    with pytest.raises(ValueError, match="empty first line"):
+    with pytest.raises(ValueError, match="has nothing where"):
         read_table(written(tmp_path, gzip.compress(b"", mtime=0), "nothing.csv.gz"))
 
 

@@ -174,7 +174,7 @@ def test_paths_and_intervals_are_checked(tmp_path, path):
         with pytest.raises(TypeError, match="is not a path; give the name of a file, or a Checkpoint"):
             c.AdaBoostClassifier(2).fit(X, y, checkpoint=bad)
     for bad in (-1.0, float("nan"), float("inf"), True, None, "30"):
-        with pytest.raises(ValueError, match="must be a number of seconds, 0 or more"):
+        with pytest.raises(ValueError, match="must be a finite number of seconds, 0 or more"):
             c.Checkpoint(tmp_path / "fit", interval=bad)
     with pytest.raises(FileNotFoundError):
         c.AdaBoostClassifier(2).fit(X, y, checkpoint=tmp_path / "no folder" / "fit")

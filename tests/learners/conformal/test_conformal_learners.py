@@ -241,7 +241,7 @@ def test_a_model_of_one_class_is_saved_and_loaded(cv, tmp_path):
 
 def test_estimators_of_other_libraries_are_not_saved(tmp_path):
     X, y = numbers(2)
-    with pytest.raises(TypeError, match="cannot be saved: a model file holds only committee's own classes"):
+    with pytest.raises(TypeError, match="cannot be saved: a model file holds only known classes of committee"):
         ConformalClassifier(LogisticRegression()).fit(X, y).save(tmp_path / "model")
 
 

@@ -291,7 +291,7 @@ def test_a_frame_whose_offset_has_another_order_warns():
 @pytest.mark.parametrize(
     ("offset", "message"),
     [
-        (np.zeros(239), r"offset has shape \(239,\), and X has 240 rows"),
+        (np.zeros(239), r"offset has shape \(239,\) for 240 rows"),
         (np.zeros((240, 2)), r"offset has 2 numbers for each row, and a row has 1 score here; give shape \(n,\)"),
         (np.where(np.arange(240) == 3, -np.inf, 0.0), r"offset\[3\] is -inf; offsets must be finite"),
         ("exposure", "offset='exposure' names a column, but X is a ndarray"),

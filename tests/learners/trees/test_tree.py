@@ -208,7 +208,7 @@ def test_targets_come_in_many_ways():
         ([1.0, np.nan, 2.0], "Input y contains NaN: row 1 has no number"),
         (np.array([1.0, 2.0, None], dtype=object), "Input y contains NaN: row 2"),
         ([1.0, -np.inf], r"y\[1\] is -inf; targets must be finite"),
-        ([1.0, 1e200], r"y\[1\] is 1e\+200.*within -1e\+150 and 1e\+150.*rescale"),
+        ([1.0, 1e200], r"y\[1\] is 1e\+200.*between -1e\+150 and 1e\+150.*rescale"),
         (["a", "b"], r"y holds text, 'a' in row 0; a regressor predicts numbers. Take a classifier for classes"),
         (["1.5", "2"], r"y holds text, '1.5' in row 0; .* for numbers that were read as text, y.astype\(float\)"),
         (np.array([1.0, "b"], dtype=object), "y holds text, 'b' in row 1"),

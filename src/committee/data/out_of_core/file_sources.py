@@ -137,7 +137,7 @@ class ParquetFiles:
         except ImportError as error:
             raise ImportError(
                 "Parquet files are read in pieces by pyarrow, which is not installed: pip install pyarrow; or give "
-                f"polars.scan_parquet({str(self.files[0])!r})"
+                f"polars.scan_parquet of {str(self.files[0])!r}{' and the others' * (len(self.files) > 1)}"
             ) from error
 
     @cached_property

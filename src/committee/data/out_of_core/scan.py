@@ -116,7 +116,7 @@ def scan(
         an array, also memory-mapped; a polars LazyFrame; a Dask dataframe or array; or an object that yields the same
         pieces at each iteration: X, (X, y) or (X, y, weight), with X a frame or an array.
     columns : sequence of str, default=None
-        Feature columns; None: all that are neither labels nor weights.
+        Feature columns; None: all that are neither labels nor weights, or if a model reads named columns, its own.
     memory_limit : int or str, default=None
         Most memory for the bin numbers of a fit (one or two bytes a cell), such as ``"2 GB"``. Beyond it they are
         written to a file of a scratch folder and mapped. None: they are in memory.

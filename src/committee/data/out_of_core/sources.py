@@ -65,7 +65,9 @@ class Piece:
         import narwhals as nw
 
         if not is_frame(self.X):
-            raise ValueError(f"{name!r} names a column, but the pieces are arrays, without names; give (X, y, weight)")
+            raise ValueError(
+                f"{name!r} names a column, but the pieces are arrays, without names; give an array, or (X, y, weight)"
+            )
         frame = open_frame(self.X)
         self._check([name], frame.columns)
         cells = frame[name]

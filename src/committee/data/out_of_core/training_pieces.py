@@ -159,8 +159,8 @@ class TargetCollector:
             return
         if before and (_kind(new) != _kind(before[0]) or new.ndim != before[0].ndim):
             raise ValueError(
-                f"its {what} are of type {new.dtype}, and those of pieces before of {before[0].dtype}; make all of "
-                "them text, or all of them numbers"
+                f"its {what} are of type {new.dtype} in {new.ndim}D, and those of pieces before of {before[0].dtype} "
+                f"in {before[0].ndim}D; make them alike in all pieces"
             )
         before.append(new)
 

@@ -74,7 +74,10 @@ def find_number_formats(columns: Sequence[pl.Series], decimal: str | None, separ
             negatives[column.name] = column.filter(marked)[0]
             if not column.str.contains(r"[^\d.()\s+\u2212\u2013-]").any():
                 plain.add(column.name)
-    for form, words in ((COMMA, "with a decimal comma"), (THOUSANDS, "with commas or spaces between thousands")):
+    for form, words in (
+        (COMMA, "with a decimal comma"),
+        (THOUSANDS, "with commas, spaces or apostrophes between thousands"),
+    ):
         if names := [name for name, own in forms.items() if own == form and name not in plain]:
             notes.append(f"read as numbers {words}: {quoted(names)}")
     if negatives:
@@ -116,7 +119,7 @@ def find_time_formats(columns: Sequence[pl.Series], order: str | None) -> Column
                 " --dates month-first reads them the other way"
             )
             others.append(unsure[name])
-    notes = [f"dates and times read as seconds: {', '.join(shown)}"] if shown else []
+    notes = [f"read as dates, times or durations: {', '.join(shown)}"] if shown else []
     return ColumnFormats(forms, (*notes, *others), unsure)
 
 
@@ -186,7 +189,8 @@ def _converted(column: pl.Series, form: str, dates: str | None) -> pl.Series:
         return typed_seconds(column)
     if not is_text(column):
         raise ValueError(
-            f"column {column.name!r} was learned as dates or times but holds {column.dtype}; write it as in training"
+            f"column {column.name!r} was learned as dates, times or durations but holds {column.dtype}; write it as in"
+            " training"
         )
     return _times(column, form, dates)
 
@@ -245,7 +249,8 @@ def _times(column: pl.Series, form: str, dates: str | None) -> pl.Series:
     wrong = parse_seconds(column, best).is_null() & column.is_not_null()
     if order in ("day-first", "month-first"):
         _reject_other_order(column, wrong, order)
-    raise ValueError(_wrong_cells_message(column, wrong, f"holds dates or times written as {best}"))
+    what = "must hold durations" if best == DURATION_FORMAT else f"holds dates or times written as {best}"
+    raise ValueError(_wrong_cells_message(column, wrong, what))
 
 
 def _reject_other_order(column: pl.Series, wrong: pl.Series, order: str) -> None:
@@ -327,7 +332,8 @@ def _refusal(name: str, cells: Sequence[str], odd: Sequence[str], kind: str, rem
 
 def _remedy(name: str, kind: str, odd: Sequence[str]) -> str:
     convert = "pandas.to_numeric" if kind == "numbers" else "pandas.to_datetime"
-    missing = f"missing={odd[:3]!r}" if odd else ""
+    shown = ", ".join(map(repr, odd[:3])) + ", ..." * (len(odd) > 3)
+    missing = f"missing=[{shown}]" if odd else ""
     by_reader = f"Read the table by X = committee.TableReader({missing}).fit_transform(X)"
     return f"{by_reader}, or convert the column, e.g. by {convert}"
 

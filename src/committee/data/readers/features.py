@@ -59,7 +59,10 @@ def select_features(
     ids = id_like_columns(X)
     found = {name: reason for name, reason in ids.items() if name not in others and not _is_of_numbers(X[name])}
     if len(found) == X.width:
-        notes = [f"column {name!r} {reason}{part}; it is kept, as there is no other" for name, reason in found.items()]
+        notes = [
+            f"column {name!r} {reason}{part}; it is kept, as otherwise no column would be left"
+            for name, reason in found.items()
+        ]
         found = {}
     else:
         notes = [

@@ -72,7 +72,7 @@ def _check_encoding(name: str) -> None:
             return
     except (LookupError, ValueError):
         pass
-    raise ValueError(f"there is no encoding {name!r}; often met are utf-8, cp1252, latin-1 and utf-16")
+    raise ValueError(f"there is no text encoding {name!r}; often met are utf-8, cp1252, latin-1 and utf-16")
 
 
 Kind: TypeAlias = Literal["text", "lines", "sheets", "parquet", "arrow"]

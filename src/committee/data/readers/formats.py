@@ -217,7 +217,7 @@ def read_separated(text: SeparatedText, as_text: Iterable[str]) -> pl.DataFrame:
     # polars renames duplicates, and only empty names may occur twice
     if len(set(header)) == len(header) and frame.columns != written:
         blank_lines(text, len(names))  # a longer line adds columns to a file without names
-        raise ValueError(f"{text.file} has an unreadable first line; it must hold the column names")
+        raise ValueError(f"{text.file} has unreadable column names; write each in quotation marks, or without any")
     frame.columns = names
     frame = _without_blank_lines(text, frame)
     # a frame's schema, and a column by its name, take time that grows with the number of columns
@@ -316,8 +316,8 @@ def written_header(text: SeparatedText) -> tuple[str, ...]:
         place = next(j for j, name in enumerate(names) if "\0" in name)
         raise ValueError(_nul_message(text, len(text.above) + 1, f"column_{place + 1}"))
     if not names:
-        what = "the column names" if text.header else "a row"
-        raise ValueError(f"{file} has an empty first line; it must hold {what}")
+        what = "the column names" if text.header else "the first row"
+        raise ValueError(f"{file} has nothing where {what} must be")
     if not text.header:
         return tuple(f"column_{j + 1}" for j in range(len(names)))
     stray = next((name for name in names if '"' in name and f'"{quotes_doubled(name)}"' not in "".join(taken)), None)
@@ -401,7 +401,8 @@ def _are_consecutive(names: Sequence[str]) -> bool:
 def distinct_header(file: TableFile, names: Sequence[str]) -> list[str]:
     repeated = next((name for name, count in Counter(names).items() if count > 1 and name), None)
     if repeated is not None:
-        what = f"if the first line is a row of data, {NO_HEADER}" if is_number(repeated) else "rename or remove one"
+        as_data = is_number(repeated) and file.kind == "text"
+        what = f"if the first line is a row of data, {NO_HEADER}" if as_data else "rename or remove one"
         raise ValueError(f"{file} has the column {repeated!r} more than once; {what}")
     found: list[str] = []
     for j, name in enumerate(names):

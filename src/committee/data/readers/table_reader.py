@@ -45,8 +45,8 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
 
     The formats of each column are found in the training table from all its cells, and later tables are read by them. A
     column of text becomes numbers or dates if all present cells are, and stays text otherwise; integers with leading
-    zeros, such as postcodes, are text. Columns that only identify the rows are left out. ``committee fit`` reads its
-    tables by this class.
+    zeros, such as postcodes, are text. Columns that only identify the rows are left out. ``committee fit`` reads
+    whole tables by this class.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         Character between the cells of a text file; None: of comma, semicolon, tab and pipe the one that splits the
         first lines into the same number of cells, the most if several do, else runs of blanks if these do.
     decimal : {".", ","}, default=None
-        Decimal mark of text; None: detected for each column.
+        Decimal mark of text; None: detected by the cells of a column, or else by other columns.
     encoding : str, default=None
         Encoding of a text file, as Python names it; None: UTF-8, or UTF-16 if the file has its byte order mark.
     sheet : str, default=None
@@ -268,8 +268,8 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         names = None if model.table_ is None else model.table_.source.names
         if names != self._columns.names:
             raise ValueError(
-                f"the model was fitted to {f'the columns {quoted(names)}' if names else 'an array'}, and the reader"
-                f" returns {quoted(self._columns.used)}; fit the model to what the reader returns"
+                f"the model encodes {f'the columns {quoted(names)}' if names else 'no columns with names'}, and the"
+                f" reader returns {quoted(self._columns.used)}; fit the model to what the reader returns"
             )
         if self._columns.forms or self._columns.missing:
             model.table_ = model.table_.with_forms(self._columns.forms, self._columns.missing)
