@@ -48,7 +48,7 @@ inline void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
 }
 
-// Sizes as everything else is counted.
+// Sizes as signed integers.
 template <class... Args>
 std::int64_t length(const nb::ndarray<Args...>& array) {
   return count_of(array.size());
@@ -135,7 +135,7 @@ decltype(auto) with_code_type(const Codes& codes, Body&& body) {
   return is_wide(codes) ? body(std::uint16_t{}) : body(std::uint8_t{});
 }
 
-// body(table) with the table of these codes, whose memory somebody else keeps.
+// body(table) with the table of these codes, which does not own their memory.
 template <class Body>
 decltype(auto) with_table(const AnyCodes& codes, const In1<std::int32_t>& n_bins, const std::uint8_t* categorical,
                           Body&& body) {

@@ -7,7 +7,7 @@
 
 namespace committee {
 
-// Checked beside so many nodes and columns.
+// Lines, checked against the numbers of nodes and columns.
 inline Lines checked_lines(std::int64_t n_nodes, std::int64_t n_features, const In1<std::int64_t>& start,
                            const In1<std::int32_t>& column, const In2<double>& slope, const In2<double>& centre,
                            const In1<double>& low, const In1<double>& high) {

@@ -287,7 +287,7 @@ double largest_size(In<double> values) {
   double largest = 0.0;
   for (std::int64_t i = 0; i < length(values); ++i) {
     const double size = std::abs(values.data()[i]);
-    if (!(size <= largest)) largest = size;  // what is no number comes, and stays
+    if (!(size <= largest)) largest = size;  // NaN is taken, and stays
     if (std::isnan(largest)) break;
   }
   return largest;

@@ -1,4 +1,4 @@
-// What a round of gradient boosting is about, and what its shards are told, as Python hands it over.
+// Arguments of a round of gradient boosting, and orders to its shards, as they come from Python.
 #pragma once
 
 #include <nanobind/stl/tuple.h>

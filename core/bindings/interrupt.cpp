@@ -1,5 +1,5 @@
-// The user's interrupt, and what another thread raises in this one, as long calls see them: Python looks for both as it
-// enters a function.
+// The check of long calls for the user's interrupt, and for what another thread raises in this one: Python handles both
+// on entering a function.
 #include "threads/interrupt.hpp"
 
 #include <nanobind/eval.h>

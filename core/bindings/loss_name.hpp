@@ -1,4 +1,4 @@
-// Links by name, as Python says them.
+// Links by name.
 #pragma once
 
 #include <string>

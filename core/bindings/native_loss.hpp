@@ -1,4 +1,4 @@
-// Losses with kernels by name, and their targets, as Python hands them over.
+// Losses with kernels by name, and their targets, as they come from Python.
 #pragma once
 
 #include <string>

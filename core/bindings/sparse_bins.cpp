@@ -5,7 +5,7 @@
 namespace committee {
 namespace {
 
-// Stored cells row by row: what Python gives is looked at whole, as every loop relies on it.
+// Stored cells row by row: all are checked, as every loop relies on them.
 SparseRows sparse_rows(const In1<std::int64_t>& start, const In1<std::int32_t>& column, const In1<double>& value,
                        std::int64_t p) {
   require(length(start) >= 1 && start(0) == 0, "start must begin with 0");

@@ -7,7 +7,7 @@
 //
 // Bins: edges learned from the columns, then a code for every cell.
 //
-// A value x has code = number of edges < x, so "x <= edges[b]" and "code <= b" say the same. Missing values
+// A value x has code = number of edges < x, so "x <= edges[b]" and "code <= b" are equivalent. Missing values
 // (and, in a categorical column, codes out of range) get the code after the last.
 #pragma once
 
@@ -217,7 +217,7 @@ Vector<Vector<double>> bin_edges(const RawTable& table, const double* weights, i
 }
 
 // Number of edges < x, for several values at a time and without a branch, so that their searches overlap. A grid of
-// equal cells over the edges says where to start - an edge in a lower cell than x is below x, one in a higher cell is
+// equal cells over the edges gives the start - an edge in a lower cell than x is below x, one in a higher cell is
 // above it, as rounding keeps order - and a binary search over the most edges that any cell holds does the rest.
 class EdgeSearch {
  public:

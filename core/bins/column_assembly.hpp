@@ -21,7 +21,7 @@ struct StridedColumn {
 };
 using AnyColumn = std::variant<StridedColumn<double>, StridedColumn<float>>;
 
-// Writes n numbers to every p-th place, and says whether one is infinite.
+// Writes n numbers to every p-th place; returns whether one is infinite.
 template <class Number>
 bool put_column(const StridedColumn<Number>& column, std::int64_t n, std::int64_t p, double* to) {
   bool infinite = false;
@@ -33,7 +33,7 @@ bool put_column(const StridedColumn<Number>& column, std::int64_t n, std::int64_
   return infinite;
 }
 
-// Fills the columns first, first + 1, ... of a matrix (n x p, row-major); says whether one of their cells is infinite.
+// Fills the columns first, first + 1, ... of a matrix (n x p, row-major); returns whether a cell of theirs is infinite.
 inline bool put_together(const Vector<AnyColumn>& columns, double* matrix, std::int64_t n, std::int64_t p,
                          std::int64_t first, ThreadTeam& team) {
   constexpr std::int64_t kRows = 128, kColumns = 32;  // what is written stays in cache

@@ -18,7 +18,7 @@
 namespace committee {
 
 inline constexpr double kTiedError = 1e-12;  // of voters whose errors differ by no more the first is taken
-inline constexpr double kLeastEdge = 1e-12;  // a voter with an error this near to 0 or 1/2 is perfect, or says nothing
+inline constexpr double kLeastEdge = 1e-12;  // a voter with an error this near to 0 or 1/2 is perfect, or at chance
 
 // D_i = weights_i exp(least - margins_i), rows in whole lanes. Returned is their sum.
 COMMITTEE_CLONES inline double emphasised(const double* weights, const double* margins, double least, double* D,

@@ -48,7 +48,7 @@ COMMITTEE_INLINE void copy_codes(const void* from, void* to, std::int64_t bytes)
 }
 
 // Adds words[i] to the cell of the i-th of n gathered rows in each of some columns. Meanwhile, once in kPace rows,
-// calls fetch(f) for `next` <= f < `last`; says where it ended.
+// calls fetch(f) for `next` <= f < `last`; returns where it ended.
 template <std::size_t n_columns, class Code, class Fetch>
 std::int64_t add_gathered_columns(const Code* codes, std::int64_t stride, const std::uint64_t* words, std::int64_t n,
                                   const std::int64_t* cell, std::uint64_t* histogram, std::int64_t next,

@@ -223,7 +223,7 @@ class ColumnScreen {
   void start() { pays_ = helps_; }
 
   // Lists in rising order the columns that may have the largest decrease, of w and w z of the rows and their sums;
-  // tells whether there is such a list, of fewer than half of them.
+  // returns whether there is such a list, of fewer than half of them.
   bool contenders(const double* w, const double* wz, double weight, double response, Vector<std::int64_t>& found) {
     if (!pays_) return false;
     const double least = screened(w, wz, weight, response) * (1.0 - kTie);

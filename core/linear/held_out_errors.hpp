@@ -57,7 +57,7 @@ struct CopiedRows {
   Vector<std::int32_t> places;
 };
 
-// One node: the scores' rows, at most `most_rows` of them at even distances, and the rows that judge.
+// One node: the rows that scores are fitted to, at most `most_rows` at even distances, and the held-out rows (judges).
 class HeldOutNode {
  public:
   using Rows = std::span<const std::int32_t>;
@@ -68,7 +68,7 @@ class HeldOutNode {
     for (std::int64_t i = 0; i < n_taken; ++i) fitted_[i] = fitted[size_of(n > most_rows ? i * n / most_rows : i)];
   }
 
-  // Weight of the judges that the scores are wrong about; all of it where there are no rows to fit scores to.
+  // Weight of the judges that the scores get wrong; that of all judges where there are no rows to fit scores to.
   double error(const BoostSettings& settings) const {
     if (fitted_.empty()) return weight_where([](std::int64_t) { return true; });
     const std::uint16_t first = data_.labels[fitted_[0]];
@@ -125,7 +125,7 @@ class HeldOutNode {
   Vector<std::int32_t> fitted_;
 };
 
-// The weight of held-out rows that each node's own score is wrong about.
+// The weight of the held-out rows that each node's own scores get wrong.
 inline Vector<double> held_out_errors(const RowsByLeaf& data, const NodeRanges& nodes, const std::uint8_t* held_out,
                                       const BoostSettings& settings, std::int64_t most_rows, ThreadTeam& team) {
   Vector<double> errors(nodes.n_nodes, 0.0);

@@ -262,7 +262,7 @@ class JointBoost {
     return 0.0;
   }
 
-  // Shortens the lines of the classes whose scores pass the cap; tells whether there were any.
+  // Shortens the lines of the classes whose scores pass the cap; returns whether there were any.
   bool cut(double cap, double share) {
     bool any = false;
     for (std::int64_t k = 0; k < K_; ++k) {

@@ -84,7 +84,7 @@ COMMITTEE_ON_LANES(bool, step_all, (const LassoGroup& group, const double* inver
 
 // The inverse of the products of some voters of a group, the others' rows and columns zero; false if there is none.
 inline bool invert_some(const double* square, std::int64_t size, std::uint64_t some, double* inverse) {
-  constexpr double kSingular = 1e-10;  // of a voter's product with itself: it says what others say
+  constexpr double kSingular = 1e-10;  // of a voter's product with itself: others determine it
   const std::int64_t width = whole_lanes(size);
   std::fill(inverse, inverse + size * width, 0.0);
   for (std::int64_t k = 0; k < size; ++k)

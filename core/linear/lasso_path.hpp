@@ -246,7 +246,7 @@ struct LassoPath {
 };
 
 // Whether a weight is no more than what rounding leaves of it: it moves its voter's correlation by less than 1e-13 of
-// the largest at the start. Voters that say the same as others are left with such weights.
+// the largest at the start. Voters that others determine are left with such weights.
 template <class Products>
 bool is_rounding(const LassoProblem<Products>& on, std::int64_t j, double largest) {
   return std::abs(on.alpha[j]) * on.products.at(j, j) <= 1e-13 * largest;

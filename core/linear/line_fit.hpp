@@ -12,7 +12,7 @@
 // Every sum over rows is one of whole numbers: a value counts as its share t of the way from the leaf's least to its
 // largest, g and h as shares of the leaf's largest, and products of shares are rounded to multiples of 2^-bits. So the
 // lines of a leaf are the same to the bit in any order of its rows, and wherever they are: rows on several machines
-// tell their largest numbers, then their sums of h and h t, then those of g u and h u u', and these are put together.
+// send their largest numbers, then their sums of h and h t, then those of g u and h u u', and these are put together.
 #pragma once
 
 #include <algorithm>
@@ -82,7 +82,7 @@ struct LeafLines {  // as many as columns, times n_outputs where there is one of
 
 // Columns that vary less, beside their size or at all, count as constant.
 inline constexpr double kLeastVariation = 1e-9, kSmallestDeviation = 1e-150;
-// Columns that the others tell, but for this share of their variance, get no slope.
+// Columns that the others determine, but for this share of their variance, get no slope.
 inline constexpr double kLeastPivot = 1e-9;
 
 // Solves A b = r for a symmetric A of d columns (lower triangle) with pivots above `least`; other b are 0.

@@ -35,7 +35,7 @@ COMMITTEE_INLINE std::int64_t first_of_largest_in(const ColumnSums& sums, double
   const double largest = most_of(most);
   if (!(largest > 0.0)) return -1;
   const Lanes least = Lanes{} + largest * (1.0 - kEqualDecrease);
-  LaneBits number = places<LaneBits>(), first = number + p;  // no branches: nobody can foretell the column
+  LaneBits number = places<LaneBits>(), first = number + p;  // no branches: the column is unpredictable
   for (std::int64_t j = 0; j < p; j += kLanes, number += kLanes) {
     const LaneBits found = select_bits(load<Lanes>(decreases + j) >= least, number, first);
     first = select_bits(found < first, found, first);

@@ -242,7 +242,7 @@ class LeafBoost {
     return best;
   }
 
-  // Tries a line, halved until the risk falls; tells whether it does, by enough, and no score passes the cap.
+  // Tries a line, halved until the risk falls; returns whether it does, by enough, and no score passes the cap.
   bool lowers_risk(const BoostSettings& settings, Line& line) {
     const double sure = (kSureFall + settings.tol) * total_;
     double after = move(settings.loss, exact_, line);

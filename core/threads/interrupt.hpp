@@ -9,7 +9,7 @@
 
 namespace committee {
 
-// Throws to give the call up. Set once, by the bindings, as the kernels know nothing of signals.
+// Throws to give the call up. Set once, by the bindings, as the kernels do not handle signals.
 using InterruptCheck = void (*)();
 inline std::atomic<InterruptCheck> interrupt_check{nullptr};
 

@@ -1,5 +1,5 @@
 // Split criteria as policies. A criterion sees the summed statistics of a node (class weights, or moments) as
-// doubles in the user's units, one per plane, and says how good a node, or a pair of children, is. Growth maximises
+// doubles in the user's units, one per plane, and scores a node, or a pair of children. Growth maximises
 //     gain = pair(left, right) - node(parent).
 // The number of planes is an argument, so that it is a constant wherever the caller knows it.
 // A new criterion is one struct of this form, its name at the end of this file and its case in feature_scan.cpp.

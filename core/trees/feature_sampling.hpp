@@ -38,7 +38,7 @@ class FeatureDraw {
   std::int64_t share_of(std::int64_t n) const { return (wanted_ * n + features_.size() - 1) / features_.size(); }
 
   // `path`: the node's. take(feature) for all of them in order; or, in a random order of the node's own, until so many
-  // were taken: `take` says whether the feature counts.
+  // were taken: `take` returns whether the feature counts.
   template <class Take>
   void visit(std::uint64_t path, Take&& take) {
     visit(path, wanted_, take);

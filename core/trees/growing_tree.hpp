@@ -83,7 +83,7 @@ class OpenNodes {
   Vector<Node> nodes_;
 };
 
-// A tree on packed weights while it grows: the record of its nodes, and what their sums say about splitting them.
+// A tree on packed weights while it grows: the record of its nodes, and from their sums whether they may be split.
 
 struct GrowthLimits : TreeLimits {
   double min_weight_leaf = 0.0;  // share of the total weight

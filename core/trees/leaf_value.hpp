@@ -1,7 +1,7 @@
 // The weight of a leaf under L0, L1 and L2 penalties, and what it gains. A leaf with summed gradient G and hessian H
 // that weighs w lowers the second-order objective by
 //     decrease(w) = -(G w + (H + l2) w^2 / 2 + l1 |w| + l0 [w != 0]);
-// soft-thresholding gives the best weight, and l0 asks whether it is worth having one at all.
+// soft-thresholding gives the best weight other than 0, which is taken where it gains more than l0.
 #pragma once
 
 #include <algorithm>

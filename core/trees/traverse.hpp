@@ -258,7 +258,7 @@ class Trees {
         }
         return moved != 0;
       };
-      // a leaf stays where it is, so a shallow tree takes its depth in steps and asks nothing
+      // a leaf stays where it is, so a shallow tree takes its depth in steps, without a test
       if (depth <= kShallow) {
         std::int32_t d = 0;
         if constexpr (kSteps == kPlain) {

@@ -51,7 +51,7 @@ class LikelySteps {
   }
 
  private:
-  // The question is whether sign * x >= bound. NaN always fails it, so each node asks what missing values should fail.
+  // The test is sign * x >= bound. NaN always fails it, so each node has the test that missing values should fail.
   struct Step {
     double bound, sign;
     double vote[2];  // fails, holds
@@ -67,7 +67,7 @@ class LikelySteps {
 
   std::int64_t n_graphs() const { return start_.size(); }
 
-  // above_is_plus: which side of the threshold says +; tie_below: a value at the threshold is not above it.
+  // above_is_plus: which side of the threshold votes +; tie_below: a value at the threshold is not above it.
   void add(const VoteGraph::Node& node, std::int32_t feature, double threshold, bool above_is_plus, bool tie_below,
            bool missing_is_plus) {
     constexpr double kFar = std::numeric_limits<double>::infinity(), kNever = std::numeric_limits<double>::quiet_NaN();
@@ -120,7 +120,7 @@ class LikelySteps {
     std::fill(n_steps + begin, n_steps + end, 0);
     for (std::int64_t i = begin; i < end; i += kAbreast) {
       const std::int64_t n = std::min(kLanes, end - i);
-      if (width <= kFetchedWidth) fetch_after(X, width, i, end);  // a step does not tell which value is next
+      if (width <= kFetchedWidth) fetch_after(X, width, i, end);  // the next value depends on the step
       const double* x[kAbreast];
       rows_from(X, width, i, end, x);
       for (std::int64_t d = 0; d < D; ++d) {

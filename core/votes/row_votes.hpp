@@ -24,7 +24,7 @@ class RowVotes {
   template <class Code>
   RowVotes(const BinnedTable<Code>& table, const StumpCells& stumps, ThreadTeam& team)
       : words_((stumps.n + kChunk - 1) / kChunk * (kChunk / 64)), bits_((table.n_rows + 1) * words_, 0) {
-    // what the cells of one column say in one word
+    // votes of the cells of one column in one word
     struct Piece {
       std::int64_t column, word, first;
     };

@@ -22,9 +22,9 @@
 
 namespace committee {
 
-// A node as those who have its rows know it.
+// A node as the storage of its rows (Nodes) needs it.
 struct NodeRows : NodeRange {  // of the list that growth keeps in order
-  std::int32_t place = 0;      // its number among the nodes that were asked for, and that of its left child
+  std::int32_t place = 0;      // its number among the nodes that were requested, and that of its left child
   std::int32_t left_place = -1;
 };
 

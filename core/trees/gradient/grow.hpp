@@ -10,8 +10,8 @@
 // Growth of one gradient tree: the next node is the one that gains most (leaf-wise) or the shallowest (depth-wise); its
 // children were found before it is split, or are then (children.hpp).
 //
-// Who has the rows is for Nodes to say: local_rows.hpp parts and counts those of this machine, sharded_rows.hpp asks
-// for histograms of several nodes at a time. Growth reads histograms alone, so that the tree is the same.
+// Nodes has the rows: local_rows.hpp parts and counts those of this machine, sharded_rows.hpp requests histograms of
+// several nodes at a time. Growth reads histograms alone, so that the tree is the same.
 #pragma once
 
 #include <algorithm>

@@ -27,7 +27,7 @@ struct GradientGrowth : TreeLimits {
   double draw_thresholds = 0.0;  // share of the trees whose nodes draw one threshold for each feature
   double max_weight = std::numeric_limits<double>::infinity();  // of a leaf, in size
 
-  // Whether the nodes of a tree draw thresholds: as a number of the tree's seed alone says.
+  // Whether the nodes of a tree draw thresholds, by a number that depends on the tree's seed alone.
   bool draws_thresholds(std::uint64_t seed) const {
     constexpr std::int64_t kParts = std::int64_t{1} << 32;
     return static_cast<double>(SplitMix(seed, kParts).below(kParts)) < draw_thresholds * static_cast<double>(kParts);

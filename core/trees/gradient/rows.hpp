@@ -70,7 +70,7 @@ class GradientRows {
   const Vector<std::int32_t>& leaf_of_row() const { return leaf_of_row_; }
   const std::uint64_t* words() const { return words_.data(); }
   IdleHistograms& idle() { return idle_; }
-  // Of the i-th of those who count at the same time; `make` is told before how many there are.
+  // Of the i-th of those that count at the same time; `make` is called before with their number.
   CountingRoom& counting_room(std::int64_t i = 0) { return counting_rooms_[size_of(i)]; }
   void make_counting_rooms(std::int64_t n) {
     while (count_of(counting_rooms_.size()) < n) counting_rooms_.emplace_back();
