@@ -300,7 +300,8 @@ def ensemble_norm(
             "rademacher": R,
             "rows_to_be_useful": n * (beyond / (0.5 - mean)) ** 2 if mean < 0.5 else inf,
         },
-        advice=_advice(mean, complexity_term) + (" p = 1, whose complexity is never larger." if p > 1.0 else ""),
+        advice=_advice(mean, complexity_term, "; smaller weights")
+        + (" p = 1, whose complexity is never larger." if p > 1.0 else ""),
         inputs={
             "signed_scores": yF, "weights": alpha, "complexity": complexity, "delta": delta, "p": p, "loss": L.name,
             "form": form, "clipped": clipped,
@@ -401,11 +402,11 @@ def _checked(form: str) -> str:
     return form
 
 
-def _advice(loss: float, complexity: float) -> str:
+def _advice(loss: float, complexity: float, weights: str = "") -> str:
     if loss >= 0.5:
         return "A smaller loss on the training rows: more rounds, a weaker penalty, or better voters."
-    smaller = "voters out of a smaller class: fewer thresholds, fewer columns, fewer leaves; smaller weights"
-    return f"More rows; {smaller}." if complexity > 0.1 else "More rows; a smaller loss on them."
+    smaller = "voters out of a smaller class: fewer thresholds, fewer columns, fewer leaves"
+    return f"More rows; {smaller}{weights}." if complexity > 0.1 else "More rows; a smaller loss on them."
 
 
 def _from_signs(complexity: float | Complexity) -> tuple[str, ...]:

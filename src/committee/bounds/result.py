@@ -64,7 +64,7 @@ class Bound:
 
 
 def on_new_rows(delta: float) -> str:
-    return f"error on new rows is at most the value, with probability {1.0 - delta:g} over the training rows"
+    return f"error on new rows is at most the value, with probability {1.0 - delta:g} over the given rows"
 
 
 def at(best: int, **terms: F64) -> dict[str, float]:

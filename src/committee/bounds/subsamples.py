@@ -269,8 +269,9 @@ def _advice(overlap: Overlap, beta: float | None, gamma: float | None, all_usefu
     parts = ["A smaller max_samples, so that draws share fewer rows (it also changes p_sub)."]
     if overlap.n_draws <= advised_draws(overlap.n_rows):
         parts.append(f"More draws: the limit on C is proved above ln(n)^2 = {advised_draws(overlap.n_rows):.1f}.")
-    if beta is None or gamma is None:
-        parts.append("Values of beta and gamma, which are taken as large as they can be.")
+    for name, given in (("beta", beta), ("gamma", gamma)):
+        if given is None:
+            parts.append(f"A value of {name}, which is taken as large as it can be.")
     parts.append("Better single classifiers." if all_useful else "Classifiers that are right more often than not.")
     return " ".join(parts)
 
