@@ -63,7 +63,7 @@ def test_a_frame_goes_in_column_by_column_or_encoded():
     assert np.abs(answers["probabilities"] - model.predict_proba(rows)).max() <= 1e-12
     with pytest.raises(TypeError, match=r"column 'colour' has categories of text.*\"columns\" or \"encoded\""):
         committee.to_onnx(model, inputs="matrix")
-    with pytest.raises(TypeError, match=r"column 'place' has many categories.*\"float64\""):
+    with pytest.raises(TypeError, match=r"categories of column 'place' are encoded.*\"float64\""):
         committee.to_onnx(model, dtype="float32")
     with pytest.raises(ValueError, match=r"inputs is 'frame'; it must be one of 'auto'"):
         committee.to_onnx(model, inputs="frame")  # type: ignore[arg-type]

@@ -246,7 +246,7 @@ def _encoded(column: Value, table: TableSchema, j: int) -> Value:
     values = table.values[j] if table.values else None
     if values is not None and graph.width == "float32":
         raise TypeError(
-            f"column {table.column(j)!r} has many categories, encoded as numbers that float32 may not tell apart; "
+            f"the categories of column {table.column(j)!r} are encoded as numbers that float32 may not tell apart; "
             'leave dtype at "float64".'
         )
     if table.rounding is not None and not isinstance(levels[0], str):

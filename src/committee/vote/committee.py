@@ -86,7 +86,7 @@ class Committee(WeightedVotes):
         self._check_parts()
         classes = np.array(self.classes)
         if classes.ndim != 1 or not len(classes) or len(set(classes.tolist())) < len(classes):
-            raise ValueError(f"classes is {classes!r}; it must be a vector of different labels.")
+            raise ValueError(f"classes is {classes!r}; it must be a vector of one or more different labels.")
         if self.voters.n_classes != len(classes):
             raise ValueError(
                 f"classes has {len(classes)} labels; the voters choose from {self.voters.n_classes} classes."

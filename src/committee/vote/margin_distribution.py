@@ -299,7 +299,7 @@ class MarginDistribution:
 
     @property
     def error(self) -> float:
-        """Share of rows with a wrong vote."""
+        """Share of the row weight with a wrong vote."""
         return float(self.row_weight @ self.wrong)
 
     @overload
@@ -307,7 +307,7 @@ class MarginDistribution:
     @overload
     def nu(self, theta: NDArray[Any] | list[float]) -> F64: ...
     def nu(self, theta: Any) -> Any:
-        """Return the share of rows with a margin of at most `theta` (float or array-like).
+        """Return the share of the row weight with a margin of at most `theta` (float or array-like).
 
         Equation: margin-curve (docs/theory.md).
         """

@@ -218,7 +218,7 @@ def bytes_in_file(member: Committee | RegressionCommittee) -> int | None:
 
 
 def reads_tables(member: Committee | RegressionCommittee) -> bool:
-    """True for a committee of other libraries' estimators that has no table; it receives the user's rows."""
+    """True for a committee of estimators that has no table; it receives the user's rows."""
     return member.table is None and isinstance(member.voters, EstimatorVoters | RegressorVoters)
 
 

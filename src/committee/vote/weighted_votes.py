@@ -154,7 +154,7 @@ class WeightedVotes(Storable, ABC):
         Raises
         ------
         TypeError
-            If the voters are not native trees; ``AttributeError`` for "gain".
+            If the voters are not native trees; for "gain" ``AttributeError``, also if they are model trees.
         ValueError
             If `kind` is unknown, or "cover" needs weights of training rows that the trees do not have.
         """

@@ -97,7 +97,7 @@ class EstimatorVoters(_Members, UnitSpread):
         if not estimators:
             raise ValueError("estimators is empty; a vote needs at least one member.")
         if classes.ndim != 1 or not len(classes) or len(set(classes.tolist())) < len(classes):
-            raise ValueError(f"classes is {classes!r}; it must be a vector of different labels.")
+            raise ValueError(f"classes is {classes!r}; it must be a vector of one or more different labels.")
         if self.features is not None and len(self.features) != len(estimators):
             raise ValueError(f"features is for {len(self.features)} members; there are {len(estimators)}.")
         if self.soft:

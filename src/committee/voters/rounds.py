@@ -195,7 +195,7 @@ class LinearLeaves:
         value, K = self.forest.value, self.trees_per_voter
         if value is None or (K > 1 and (value.shape[1] != 1 or self.forest.n_classes != 1)):
             raise ValueError(
-                "Linear leaves need a forest whose leaves hold numbers, one each if a voter has several trees."
+                "Linear leaves need a forest of numbers, for voters of several trees with one per leaf, for one class."
             )
         if K < 1 or len(self.forest) % K:
             raise ValueError(f"{len(self.forest)} trees do not form whole voters of {K} trees.")

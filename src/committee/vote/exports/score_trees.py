@@ -31,7 +31,7 @@ normalised. "clipped": (1 + F_k) / 2 with F_k clipped to [-c, c], normalised; on
 scores are predictions; "mean": over their total; "exponential": exp(score).
 """
 VOTER_WORDS = {
-    "LinearLeaves": 'trees with lines in their leaves (leaf="constant", for LightGBM linear_tree=False, trains none)',
+    "LinearLeaves": 'trees with lines in their leaves (none with leaf="constant", or LightGBM\'s linear_tree=False)',
     "ModelForest": "trees with models in their leaves",
     "BoostedCommittees": "boosted model trees",
     "LinearScores": "linear scores",

@@ -46,8 +46,9 @@ def to_treelite(estimator: Any, *, output: Output = "predictions") -> Model:
         A learner of this library with tree voters, or an argument of `Committee.from_estimator` or
         `RegressionCommittee.from_estimator`.
     output : {"predictions", "votes"}, default="predictions"
-        "predictions": probabilities or numbers; for log-odds the probability of the second class. "votes": weighted
-        sums of votes without the intercept, from which ``committee_.probability_of`` computes probabilities of classes.
+        "predictions": probabilities or numbers; for log-odds of two classes the probability of the second. "votes":
+        weighted sums of votes without the intercept, from which ``committee_.probability_of`` computes probabilities of
+        classes.
 
     Returns
     -------
