@@ -125,7 +125,7 @@ def test_prune_refuses(folder, tmp_path):
         ("--max-nodes 2.5 must be a share", model, data, "--max-nodes", 2.5),
         ("--level 'branch' is unknown", model, data, "--level", "branch"),
         ("--max-voters is for whole voters", model, data, "--max-voters", 3),
-        ("other rows were left out", model, folder / "new.csv"),
+        ("or its parameters have changed", model, folder / "new.csv"),
         ("--on oob needs an ensemble with the training rows", folder / "boosted.st", data),
         ("give --max-nodes alone", folder / "numbers.st", "--min-gain", 0.1),
         ("--metric 'accuracy' is unknown", *table, "--metric", "accuracy"),

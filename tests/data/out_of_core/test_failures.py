@@ -352,7 +352,7 @@ def test_callers_that_take_no_pieces():
         committee.MarginReweighter(fitted).fit(scan(X), Y)
     with pytest.raises(TypeError, match=r"X is read in chunks \(Pieces\), not supported here"):
         committee.quadboost_path(scan(X), Y)
-    with pytest.raises(ValueError, match="score needs labels: give y"):
+    with pytest.raises(ValueError, match="score needs y: give"):
         fitted.score(scan(X))
     with pytest.raises(ValueError, match=r"piece 1: X has 2 features, but .* is expecting 3"):
         fitted.predict(scan([X, X[:, :2]]))

@@ -114,7 +114,7 @@ def test_copies_certify_nothing():
     with pytest.warns(UserWarning, match=COPIES):
         forest = RandomForestClassifier(5).fit(*again)
         votes = sklearn.clone(CLASSIFIERS[2]).fit(*again)
-    with pytest.raises(ValueError, match="it drew 60 groups"):
+    with pytest.raises(ValueError, match="which drew 60 groups"):
         out_of_bag_mask(forest, 5, again[1])
     with pytest.raises(ValueError, match="model drew 60 groups"):
         for_sbpmt(votes, *again)

@@ -72,7 +72,7 @@ def test_every_learner_has_a_case_or_is_trained_in_one_step():
     assert not any("checkpoint" in signature(c.learner(name).fit).parameters for name in without)
     X, y = tables()["two"]
     for name in one_step:
-        with pytest.raises(ValueError, match=rf"is of no use: {name} is trained in one step.*Leave checkpoint out"):
+        with pytest.raises(ValueError, match=rf"is of no use: {name} is trained as a whole.*Leave checkpoint out"):
             c.learner(name)().fit(X, y, checkpoint="never written")
 
 
@@ -153,7 +153,7 @@ def test_a_generator_goes_on_where_the_first_attempt_began(path, monkeypatch):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (c.ProbitBoostClassifier(), "ProbitBoostClassifier is trained in one step"),
+        (c.ProbitBoostClassifier(), "ProbitBoostClassifier is trained as a whole"),
         (c.AdaBoostClassifier(voter=LogisticRegression()), r"voter=LogisticRegression\(\) is trained by a fit"),
         (c.SubaggingClassifier(c.AdaBoostClassifier(3)), "estimator=AdaBoost.* is trained by a fit"),
         (c.ProbabilisticAdaBoostClassifier(time_budget=1.0), "time_budget=1.0 makes the fit depend on the time"),
@@ -304,7 +304,7 @@ def no_parts(document):
         (lambda d, a: a.update({"0.check": a["0.check"][:-1]}), "are not the shapes of"),
         (lambda d, a: a.update({"0.shape0": -a["0.shape0"]}), "are not the shapes of"),
         (lambda d, a: a.update({"0.shape0": a["0.shape0"] + 1}), "its shapes need"),
-        (lambda d, a: a.update({"0.check": a["0.check"] + np.uint64(1)}), "its rounds are not those of this fit"),
+        (lambda d, a: a.update({"0.check": a["0.check"] + np.uint64(1)}), "its results are not those of this fit"),
         (lambda d, a: a.update({"0.value2": np.zeros_like(a["0.value2"])}), "a child of the tree does not follow"),
         (
             lambda d, a: a.update({"0.value0": np.where(a["0.value0"] < 0, -1, 99).astype(np.int32)}),
@@ -411,7 +411,7 @@ def test_many_results_in_a_short_file_take_little_memory(some_checkpoint, tmp_pa
     content = craft(some_checkpoint, change)
     tracemalloc.start()
     try:
-        with pytest.raises(c.CheckpointError, match="its rounds are not those of this fit"):
+        with pytest.raises(c.CheckpointError, match="its results are not those of this fit"):
             go_on(tmp_path / "fit", content)
         assert tracemalloc.get_traced_memory()[1] < 4 * len(content) + 10**7
     finally:

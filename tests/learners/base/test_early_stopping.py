@@ -353,7 +353,7 @@ def test_a_callable_that_takes_no_weights_is_refused_where_there_are_some():
         (lambda model, X, y: None, "cannot score the rows: float"),
         (lambda model, X, y: model.predict(X[:3]), "may predict the rows X that it is given, and no others"),
         ([], r"scoring=\[\] names no scorer; give one, or None for the loss"),
-        (["accuracy", "accuracy"], "has two scorers named 'accuracy'; give each another name"),
+        (["accuracy", "accuracy"], "has two scorers named 'accuracy'; leave one out or rename it"),
     ],
 )
 def test_refused(scoring, message):
@@ -554,7 +554,7 @@ def test_groups_that_cannot_be_held_out():
     X, y = numbers(2, 60)
     model = GradientBoostingClassifier(n_estimators=2, early_stopping=True)
     for groups, message in (
-        (y, "no group can be held out, as each has all remaining rows of a class"),
+        (y, "no group can be held out, as each has all rows of a class"),
         (np.arange(59), r"groups has shape \(59,\); 60 rows need one group each"),
         (np.zeros(60), "groups holds one group only"),
         ("patient", "groups='patient' names a column, but X is a ndarray"),

@@ -283,7 +283,7 @@ def test_what_is_chosen_stays_below_the_limit_and_uses_it(n, power, of_numbers, 
 @pytest.mark.parametrize("n", [100_000, 1_000_000])
 def test_the_least_limit_that_is_told_is_enough(n):
     memory, wanted = memory_of(n), candidates(False, "default", n)
-    with pytest.raises(ValueError, match=f"memory_limit leaves no candidate room on {n} rows of 28 columns") as error:
+    with pytest.raises(ValueError, match=f"memory_limit leaves no candidate room on {n} rows of 28 cells") as error:
         memory.within(1e6, wanted)
     told = str(error.value).split("needs is ")[1].split(",")[0]
     chosen, left_out = memory.within(parse_bytes(told), wanted)

@@ -188,7 +188,7 @@ def test_contributions_add_up_or_say_why_not_and_no_other_loss_is_distilled(loss
     X, y = amounts()
     model = CommitteeRegressor(**FAST, loss=loss).fit(X, y)
     if loss in POWERS:
-        with pytest.raises(ValueError, match=rf"members for the {loss} loss predict exp\(F\), which is not a sum"):
+        with pytest.raises(ValueError, match=rf"boosting on the {loss} loss predicts exp\(F\), which is not a sum"):
             model.contributions(X)
     else:
         assert_allclose(model.contributions(X).sum(axis=1), model.predict(X), rtol=1e-9)

@@ -165,7 +165,7 @@ def test_many_levels_are_scored_by_folds():
     ("forest", "rows", "message"),
     [
         (c.RandomForestRegressor(1, random_state=0), [0, 1], "every voter of the RandomForestRegressor saw them all"),
-        (c.RandomForestRegressor(5, random_state=0), [*range(20)] * 2, "it drew 20 groups"),
+        (c.RandomForestRegressor(5, random_state=0), [*range(20)] * 2, "which drew 20 groups"),
         (c.RandomForestRegressor(5, random_state=np.random.RandomState(0)), range(20), "its random_state is"),
     ],
     ids=["drawn", "copies", "generator"],
@@ -296,7 +296,7 @@ def test_trained_models_need_on():
     with pytest.raises(ValueError, match="is fitted to errors, and there are 1 of them"):
         ConformalRegressor(line, on="validation", nonconformity="normalised").fit(X[:1], y[:1])
     for rows, message in (
-        (slice(60, 100), "other rows were left out"),
+        (slice(60, 100), "or its parameters have changed"),
         (slice(60, 120), "of row 0 differs from the one"),
     ):
         with pytest.raises(ValueError, match=message):

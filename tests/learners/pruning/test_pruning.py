@@ -100,7 +100,9 @@ def test_a_reweighted_ensemble_loses_leaves_too():
 
 def test_a_pruned_ensemble_has_no_out_of_bag_rows():
     small = prune(FOREST, X, y)
-    with pytest.raises(ValueError, match=r"this LeafReweighter has not kept its source ensemble\. Give the ensemble"):
+    with pytest.raises(
+        ValueError, match=r"this LeafReweighter has none, as after loading, or of a bare committee\. Give"
+    ):
         MarginReweighter(small, "doom", on="oob").fit(X, y)
 
 

@@ -68,7 +68,7 @@ class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
     max_leaf_nodes: int | None = shared.max_leaf_nodes(more="Limited trees are grown by another, slower kernel.")
     min_samples_leaf: int = shared.min_samples_leaf(more="A row that is drawn several times counts once.")
     min_weight_leaf: float = shared.min_weight_leaf("drawn weight")
-    min_impurity_decrease: float = shared.min_impurity_decrease(of="impurity, as a share of the drawn weight,")
+    min_impurity_decrease: float = shared.min_impurity_decrease(of="mean impurity over the drawn weight")
     max_features: int | float | str | None = shared.max_features("sqrt")
     max_features_tree: int | float | str | None = shared.max_features(of="tree")
     feature_weights: Any = shared.feature_weights()
@@ -250,7 +250,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
         se = sqrt(sum_i w_i^2 (d_i - mean)^2) / sum_i w_i,
 
     over the rows that had a vote before the batch. T is a candidate once 99% of the rows have a vote; without one all
-    trees stay. "minimum" keeps the candidate of lowest error, T_min; "one_standard_error" the smallest T for which the
+    trees stay. "minimum" keeps the candidate of lowest error, T_min; "one_standard_error" the smallest for which the
     mean of loss_i(T) - loss_i(T_min), over the rows with a vote after T trees, is no more than its standard error. The
     error at a T chosen on the same rows is slightly too low.
 
@@ -282,7 +282,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     _: KW_ONLY
     criterion: Literal["gini", "entropy"] = parameter("gini", "Impurity that a split lowers.")
     max_features: int | float | str | None = shared.max_features(
-        "sqrt", "Columns that do not vary in the node do not count. They are among those of `max_features_tree`."
+        "sqrt", "Drawn are columns of `max_features_tree`; those that do not vary in the node do not count."
     )
     voting: Literal["soft", "hard"] = parameter(
         "soft",

@@ -336,8 +336,8 @@ class SBPMTClassifier(SubsampledVote):
     emphasis: EmphasisName = parameter(
         "samme",
         """
-        The AdaBoost on each subsample. "samme": alpha = ln((1 - err) / err) + ln(J - 1), and wrong rows' weights grow
-        by exp(alpha). "half": the paper's, with half the first logarithm. "m1": AdaBoost.M1, without ln(J - 1), which
+        The AdaBoost on each subsample. "samme": alpha = ln((1 - err) / err) + ln(K - 1), and wrong rows' weights grow
+        by exp(alpha). "half": the paper's, with half the first logarithm. "m1": AdaBoost.M1, without ln(K - 1), which
         ends where a tree errs on half of the weight. "m2" and "mh": AdaBoost.M2, by the trees' probabilities, and
         AdaBoost.MH, by the classes that they name; both weigh each label of each row. For two classes "samme", "m1" and
         "mh" are the same.

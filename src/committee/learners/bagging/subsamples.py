@@ -284,7 +284,7 @@ def oob_votes(committee: Committee, rows: Rows, draws: list[Counts]) -> tuple[F6
 
 def oob_attributes(tally: F64, voting: F64, rows: Rows, sample_weight: ArrayLike | None) -> dict[str, Any]:
     voted = voting > 0
-    warn_without_vote(~voted, ", except a row that is alone in its class")
+    warn_without_vote(~voted, ", except where one row or group has all of a class")
     share = np.divide(tally, voting[:, None], out=np.full_like(tally, np.nan), where=voted[:, None])
     rivals = share.copy()
     each = np.arange(len(share))

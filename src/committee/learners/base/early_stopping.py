@@ -24,7 +24,7 @@ from committee.vote.links.probability import Link
 from committee.vote.weighted_votes import elected, signed
 
 NO_GROUP = (
-    "no group can be held out, as each has all remaining rows of a class. Give X_val and y_val, leave groups out, or "
+    "no group can be held out, as each has all rows of a class. Give X_val and y_val, leave groups out, or "
     "set early_stopping=False."
 )
 
@@ -143,8 +143,8 @@ def train_validation_split(
             )
     elif not 1 <= n_held < n:
         raise ValueError(
-            f"validation_fraction={fraction} holds out {n_held} of {n} rows; at least one must be held out and one "
-            "remain. Change it, or give X_val and y_val."
+            f"validation_fraction={fraction} holds out {n_held} of {n} rows, and none is left to train on. Of two rows "
+            "or more, lower it; else give X_val and y_val."
         )
     from sklearn.model_selection import train_test_split  # models that predict hold out no rows
 
@@ -252,13 +252,13 @@ class HeldOutScore:
             scorer = resolve_scorer(each)
             name = each if isinstance(each, str) else getattr(each, "__name__", repr(each))
             if name in self.scores:
-                raise ValueError(f"scoring={scoring!r} has two scorers named {name!r}; give each another name.")
+                raise ValueError(f"scoring={scoring!r} has two scorers named {name!r}; leave one out or rename it.")
             self.scorers.append((each, scorer if classes is None else _of_all_classes(scorer, classes)))
             self.scores[name] = []
             if not rows.uniform and not _takes_weights(scorer):
                 raise ValueError(
-                    f"scoring={each!r} takes no sample_weight, but the scored rows have weights (sample_weight or "
-                    "class_weight). Choose a scorer that takes sample_weight, or fit without weights."
+                    f"scoring={each!r} takes no sample_weight, but the scored rows have weights (sample_weight, "
+                    "sample_weight_val or class_weight). Choose a scorer that takes it, or fit without weights."
                 )
 
     def __call__(self, t: int) -> float:

@@ -165,7 +165,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     def _no_checkpoint(self, X: Any) -> str | None:
         """Reason why a fit cannot be resumed from a checkpoint; None if it can."""
         if self._most_tasks(X) == 0:
-            return f"{type(self).__name__} is trained in one step"
+            return f"{type(self).__name__} is trained as a whole"
         if (voter := self._user_voter) is None:
             return None
         return f"{self._voter_parameter}={voter!r} is trained by a fit of its own, which a checkpoint cannot hold"
@@ -318,7 +318,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             targets = TargetCollector(y, sample_weight)
             predicted = self._answers(X, "predict", targets, offset)
             if (y := targets.labels()) is None:
-                raise ValueError("score needs labels: give y, the name of its column, or pieces with labels.")
+                raise ValueError("score needs y: give an array, the name of a column, or pieces that hold it.")
             sample_weight = targets.weights()
         else:
             if y is None and is_frame(X):  # the column that the fit took as its target

@@ -124,7 +124,7 @@ class FitRecord:
         if results.used >= len(results.known_checks):
             return None
         if results.known_checks[results.used] != check:
-            raise self._refusal("its rounds are not those of this fit")
+            raise self._refusal("its results are not those of this fit")
         results.used += 1
         try:
             return (form.decode(*(column[results.used - 1] for column in results.known)),)
@@ -205,8 +205,8 @@ def voters_from_arrays(kind: type[V], parts: Parts, n_features: int, n_classes: 
     forest: Any = getattr(voters, "forest", voters)
     if (forest.n_features, forest.n_classes) != (n_features, n_classes):
         raise ValueError(
-            f"a member has {forest.n_features} columns and {forest.n_classes} classes; this fit has {n_features} and "
-            f"{n_classes}"
+            f"a member has {forest.n_features} columns and {forest.n_classes} classes or targets; this fit has "
+            f"{n_features} and {n_classes}"
         )
     return voters
 

@@ -279,7 +279,7 @@ class FitCheckpoint:
         if other or len(parameters) != len(here["parameters"]):
             raise ValueError(f"it was written by a fit with other parameters{': ' * bool(other)}{', '.join(other)}")
         if field(document, "rows", str) != here["rows"]:
-            raise ValueError("it was written by a fit on other rows, weights, labels, offsets, groups or columns")
+            raise ValueError("it was written by a fit on other rows, weights, targets, offsets, groups or columns")
 
 
 def _generator(estimator: Any, rows: Rows | TargetRows) -> RandomState:

@@ -250,7 +250,7 @@ class FittedLearner(NamedCalls, ABC):
         Returns
         -------
         int32 array (n, number of trees), or (n, rounds, scores)
-            Node numbers within each tree; the latter where a round has a tree for each of several scores. Trees of
+            Node numbers within each tree; ``(n, rounds, scores)`` where a round has a tree for each score. Trees of
             committees of trees are listed committee by committee.
 
         Raises

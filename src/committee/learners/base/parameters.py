@@ -335,7 +335,7 @@ def hint(learner: str, method: str, keyword: str, own: Collection[str], fit: Col
     if keyword in there:
         return f"it is a parameter of {other}"
     if keyword in PRINTING:
-        return "a fit prints nothing; set_callbacks(sklearn.callback.ProgressBar()) shows its progress"
+        return "a fit prints nothing; set_callbacks(sklearn.callback.ProgressBar()) shows the progress of most"
     if method == "fit" and keyword in OFFSETS and "offset" not in fit:
         if learner.endswith("Regressor"):
             rates = "for counts over exposures fit y / exposure with sample_weight=exposure"

@@ -161,7 +161,7 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean accuracy. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table.
 
-        `y` defaults to the column of `X` that ``fit`` took by its name.
+        `y` defaults to the column of a data frame `X` that ``fit`` took by its name.
         """
         return self._metric(X, y, sample_weight, "accuracy_score")
 
@@ -217,7 +217,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R^2. `y` and `sample_weight` may name columns, or be part of the pieces of an out-of-core table.
 
-        `y` defaults to the column of `X` that ``fit`` took by its name.
+        `y` defaults to the column of a data frame `X` that ``fit`` took by its name.
         """
         return self._metric(X, y, sample_weight, "r2_score")
 
@@ -287,7 +287,7 @@ class WarmStart(CommitteeEstimator):
         if earlier.table != self.table_:
             raise ValueError(
                 f"warm_start continues a committee with other columns: {_difference(earlier.table, self.table_)}. Give "
-                "X the columns of the first fit, or set warm_start=False."
+                "X as in the first fit, or set warm_start=False."
             )
         if isinstance(earlier, Committee):
             same["classes"] = (earlier.classes.tolist(), self.classes_.tolist())

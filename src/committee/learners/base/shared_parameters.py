@@ -85,7 +85,7 @@ def min_weight_leaf(of: str = "total weight") -> float:
 
 
 def min_impurity_decrease(
-    default: float = 0.0, of: str = "impurity, as a share of the total weight,", more: str = "", classes: bool = True
+    default: float = 0.0, of: str = "mean impurity over all rows", more: str = "", classes: bool = True
 ) -> float:
     text = f"A split must lower the {of} by more than this."
     if not classes:
@@ -138,11 +138,11 @@ def model_tree_depth(default: int | Literal["auto"]) -> int | Literal["auto"] | 
 
 
 def model_tree_decrease(default: float | Literal["auto"]) -> float | Literal["auto"]:
-    text = """A split must lower the impurity, as a share of the total weight, by more than this; 0 is the paper's.
-        Below 0, such as -inf, allows splits that lower nothing, as a first step towards one that does (XOR). "auto": a
-        tree is grown as far as its other limits allow, and keeps the splits whose leaves err no more than one score of
-        the whole node. The errors are those of a third of the rows, drawn by `random_state`, on which these scores are
-        not fitted. Then all rows are boosted in the remaining leaves."""
+    text = """A split must lower the mean impurity over all rows by more than this; 0 is the paper's. Below 0, such as
+        -inf, allows splits that lower nothing, as a first step towards one that does (XOR). "auto": a tree is grown as
+        far as its other limits allow, and keeps the splits whose leaves err no more than one score of the whole node.
+        The errors are those of a third of the rows, drawn by `random_state`, on which these scores are not fitted. Then
+        all rows are boosted in the remaining leaves."""
     return parameter(default, text, Interval(Real, None, None, closed="both"))
 
 
@@ -169,8 +169,8 @@ def leaf_steps() -> Literal["newton", "gradient"]:
     return parameter(
         "newton",
         """Boosting in a leaf: "newton", the paper's, a score for each class separately, or "gradient", the scores of
-        all classes together by steps along the gradient of their joint likelihood; see `ProbitBoostClassifier`. The
-        latter needs ``tree="shared"`` and ``selection="error"``.""",
+        all classes together by steps along the gradient of their joint likelihood; see `ProbitBoostClassifier`.
+        "gradient" needs ``tree="shared"`` and ``selection="error"``.""",
     )
 
 
@@ -189,7 +189,7 @@ def trees_of_classes() -> Literal["shared", "per_class"]:
 
 def max_samples(default: T, more: str = "") -> T:
     return parameter(
-        default, f"Rows of a draw: a share of them (float) or their number (int). {more}", COUNT, SHARE_NOT_COUNT
+        default, f"Rows of a draw: a share of all (float) or their number (int). {more}", COUNT, SHARE_NOT_COUNT
     )
 
 
@@ -237,8 +237,8 @@ def categorical_features(more: str = "") -> Any:
     return parameter(
         "from_dtype",
         f"""Categorical columns, by name, number or mask; "from_dtype": text, categorical and boolean columns
-        of a data frame. Above 16 categories, or above `max_bins`, each becomes a number: the mean target of its rows,
-        cross-fitted and shrunk. {more}""",
+        of a data frame. None: none. In a column of more than 16 categories, or more than `max_bins`, each becomes a
+        number: the mean target of its rows, cross-fitted and shrunk. {more}""",
         "no_validation",
         type_words='"from_dtype", None, list or mask',
     )
@@ -347,7 +347,7 @@ class EarlyStoppingParameters:
     evals_result_: dict[str, dict[str, list[float]]] | None = fitted(
         """Curves over all rounds, also those after the best one: for "validation", and "training" with
         `return_train_score`, the "loss" after each round, or the scores by their names. `evals_frame` has them as a
-        table. None without held-out rows and `return_train_score`.""",
+        table. None with neither held-out rows nor `return_train_score`.""",
         "dict or None",
     )
     best_iteration_: int | None = fitted(
@@ -372,7 +372,7 @@ FIT_PARAMETERS = {
     "sample_weight": (
         _BY_ROW,
         """Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
-        with a mean of at most 10 count repeated rows; of others only the ratios matter.""",
+        with a mean of at most 10, zeros aside, count repeated rows; of others only the ratios matter.""",
     ),
     "X_val, y_val": (
         "table and labels or numbers, default=None",
@@ -380,7 +380,7 @@ FIT_PARAMETERS = {
     ),
     "sample_weight_val": (
         "array-like or str, default=None",
-        "Weights of the rows of `X_val`, or the name of their column there. None: all weigh the same.",
+        "Weights of the rows of `X_val`, or the name of their column there. None: 1 each. Class weights multiply them.",
     ),
     "groups": (
         _BY_ROW,

@@ -67,7 +67,7 @@ class StoredLearner(Storable, BaseEstimator):
     table_: TableSchema = fitted("Columns of the training table: names, kinds and categories.", "TableSchema")
     named_columns_: dict[str, str] = fitted(
         """Names of the columns of `X` that ``fit`` took, by its arguments. Predictions ignore these columns, and
-        ``score`` takes `y` from its column if none is given. Absent if all arguments were arrays.""",
+        ``score`` of a data frame takes `y` from its column if none is given. Absent if ``fit`` took none.""",
         "dict of str",
     )
     committee_: Committee | RegressionCommittee = fitted()

@@ -45,7 +45,7 @@ from committee.learners.blend.out_of_fold import (
     predictions_of_all,
     splitter_folds,
 )
-from committee.learners.blend.time_plan import TimePlan, by_gain_per_second
+from committee.learners.blend.time_plan import LEAST_ROWS, TimePlan, by_gain_per_second
 from committee.learners.blend.training import CandidateRun
 from committee.learners.blend.weights import WeightedVote, common_rows, select_members
 from committee.objectives.losses import Loss
@@ -85,7 +85,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
             Class labels, or numbers to predict; or the name of the column of `X` that holds them.
         sample_weight : array-like (n,) or str, default=None
             Row weights, or the name of their column; 0, or less than 1e-150 of their sum, means absent. Whole numbers
-            with a mean of at most 10 count repeated rows; of others only the ratios matter.
+            with a mean of at most 10, zeros aside, count repeated rows; of others only the ratios matter.
         groups : array-like (n,) or str, default=None
             Groups of the rows, such as patients, or the name of their column: rows of a group are in one fold, unless a
             splitter `cv` has other folds.
@@ -99,7 +99,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         Raises
         ------
         ValueError
-            If rows or targets are invalid, no member can be trained, `memory_limit` leaves no candidate room, `groups`
+            If rows or targets are invalid, no member can be trained, `memory_limit` or `max_size` is too low, `groups`
             are fewer than two or cannot be divided so that every fit has all classes, the splits of `cv` share rows or
             lack a class, or `derived_columns` names a kind and rows are read in pieces.
 
@@ -265,7 +265,8 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
             if run.in_haste is not None:
                 warn_user(
                     f"time_limit={self.time_limit:g} s leaves no candidate its time on {len(run.fits.rows)} rows: the "
-                    f"only member is {run.in_haste.name!r}, trained on few of them. Give more seconds, or fewer rows."
+                    f"only member is {run.in_haste.name!r}, on samples of at most {LEAST_ROWS}. Give more seconds, or "
+                    "fewer rows."
                 )
             if (limit := self._size_limit(run.fits.rows)) is not None:
                 limit.check(run.members)
@@ -287,8 +288,8 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         kind = "a forest" if alone is forest else "boosting"
         warn_user(
             f"n_samples = {len(fits.rows)} rows are too few to compare members on held-out rows: the only one is "
-            f"{kind}, and its error is not estimated (equal rows count as one; the only row of a class is never held "
-            "out).",
+            f"{kind}, and its error is not estimated (equal rows may count as one; the only row of a class is never "
+            "held out).",
         )
         nothing = np.full(1, np.nan)
         vote = WeightedVote([fits.without_validation(alone)], np.ones(1), nothing, nothing, np.nan, np.nan)

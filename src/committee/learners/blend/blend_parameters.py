@@ -47,17 +47,17 @@ class BlendParameters(CommitteeEstimator):
         """Held-out rows of the members: a number of folds, or one of scikit-learn's splitters whose test sets share no
         row. With a splitter, or `groups` in `fit`, every member is trained on folds, as out-of-bag rows ignore groups
         and time. None: 8 folds below 10,000 rows, 3 of 5 below 100,000, then 2 of 10; others with "fast" or "best".
-        Folds hold whole groups if `groups` are given (`GroupKFold`, for classes `StratifiedGroupKFold`), else rows are
-        dealt to them by their contents.""",
+        Without a splitter folds hold whole groups if `groups` are given (`GroupKFold`, for classes
+        `StratifiedGroupKFold`), else rows are dealt to them by their contents.""",
         "cv_object",
         type_words="int, splitter, iterable of splits or None",
     )
     time_limit: float | None = parameter(
         None,
-        """Seconds that the fit may take. The time of each candidate is predicted by a fit on a sample. Candidates that
-        would take longer than is left are trained on fewer folds, with fewer voters or on fewer rows, or are left out;
-        boosting comes first. A fit that takes longer than predicted ends after a round or a voter. If there is time for
-        none, the quickest is trained on a sample of the rows, with a warning. None: any.""",
+        """Seconds that the fit may take. The times of candidates are predicted, long ones by fits on samples.
+        Candidates that would take longer than is left are trained on fewer folds, with fewer voters or on fewer rows,
+        or are left out; boosting comes first. A fit that takes longer than predicted ends after a round or a voter. If
+        there is time for none, the quickest is trained on a sample of the rows, with a warning. None: any.""",
         Interval(Real, 0.0, None, closed="neither"),
         None,
         type_words="float or None",
@@ -105,18 +105,18 @@ class BlendParameters(CommitteeEstimator):
     categorical_features: Any = shared.categorical_features()
     derived_columns: DerivedColumns = parameter(
         "auto",
-        """Columns added to a data frame for the members. "dates": month, weekday and hour of dates as far as they
-        vary, with sines and cosines (see `DateEncoder`). "text": of columns of text with more than 30 different values
-        that resemble each other, 45 numbers by words and runs of letters (see `TextEncoder`); a column of text whose
+        """Columns added to a data frame for the members. "dates": month, weekday and hour of dates as far as they vary,
+        with sines and cosines (see `DateEncoder`). "text": of columns of text with more than 30 different values that
+        resemble each other, up to 45 numbers by words and runs of letters (see `TextEncoder`); a column of text whose
         values mostly differ is no category then. "auto": both. None: none. Contributions and importances of a column
         include those of its derived columns. Tables in chunks have none with "auto", and refuse "dates" and "text".""",
     )
     keep_identifiers: bool | Sequence[str] = parameter(
         False,
-        """Whether to learn from columns of a data frame that only identify the rows: whole numbers that count the rows,
-        permute consecutive numbers or all differ under a name such as ``customer_id``, and text that differs in more
-        than 95 % of at least 20 rows and does not resemble other text. False: they are left out with a warning, as
-        they tell nothing of new rows. Names: these columns are kept. Columns of a categorical type, or named in
+        """Whether to learn from columns of a data frame that only identify its rows, 20 or more: whole numbers that
+        count the rows, permute consecutive numbers or all differ under a name such as ``customer_id``, and text that
+        differs in more than 95 % of the rows and does not resemble other text. False: they are left out with a warning,
+        as they tell nothing of new rows. Names: these columns are kept. Columns of a categorical type, or named in
         `categorical_features`, always are.""",
         "array-like",
         type_words="bool or sequence of str",
@@ -150,7 +150,7 @@ class BlendParameters(CommitteeEstimator):
     member_gains_: F64 = fitted("Increase of the vote's mean loss without each member.", "float64 array")
     member_seconds_: F64 = fitted("Training time of each member in seconds.", "float64 array")
     member_sizes_: NDArray[np.int64] = fitted(
-        "Fits of each member: the voters of ``committee_`` are those of the first member, then of the second, ...",
+        "Number of fits of each member; ``committee_`` has those of the first member, then of the second, ...",
         "int64 array",
     )
     member_predict_times_: F64 = fitted(
@@ -160,7 +160,7 @@ class BlendParameters(CommitteeEstimator):
     )
     left_out_: dict[str, str] = fitted(
         """Candidates that are not members, and why: no weight, no time, memory, size, an error, unsuitable rows, or
-        that the fit was interrupted, or stopped by a callback.""",
+        that the fit was interrupted or stopped by a callback; in copies also "pruned" and "removed".""",
         "dict of str",
     )
     left_out_losses_: F64 = fitted(

@@ -313,7 +313,7 @@ class CandidateChoice(CommitteeEstimator):
         members = getattr(self, "member_names_", [])  # one class has none
         if foreign := [name for name in members if reads_tables(self.member(name).voters.members[0])]:
             names = ", ".join(map(repr, foreign))
-            remedy = f"Call it on model.without({names}), the vote of the other members{otherwise}."
+            remedy = f"Use model.without({names}), the vote of the other members{otherwise}."
             if len(foreign) == len(members):
                 remedy = f"Train one with candidates of committee, such as 'default'{otherwise}."
             raise error(f"{what}, and {names} {'is' if len(foreign) == 1 else 'are'} of another library. {remedy}")

@@ -225,8 +225,8 @@ class CommitteeRegressor(Blend, BaseRegressor):
     loss: LossChoice = parameter(
         "squared_error",
         """Loss of the vote: "squared_error" (means), "absolute_error" (medians), "quantile", "huber";
-        "poisson" (counts), "gamma" and "tweedie" (amounts). Or a `committee.objectives.losses.Loss` of one number, for
-        other numbers than the defaults (``Huber(delta=5.0)``) or a convex loss of your own.""",
+        "poisson" (counts), "gamma" and "tweedie" (amounts). Or a `committee.objectives.losses.Loss` of one number, with
+        settings of its own (``Huber(delta=5.0)``) or a convex loss of your own.""",
         str,
         Loss,
         type_words="str or Loss",
@@ -291,8 +291,8 @@ class CommitteeRegressor(Blend, BaseRegressor):
         self._refuse_foreign(TypeError, "contributions are those of committee's own members")
         if isinstance(self.number_loss.link, Log):
             raise ValueError(
-                f"members for the {self.number_loss.name} loss predict exp(F), which is not a sum over features; "
-                "explain the score of one of them by tree_contributions(model.committee_.voters.members[0], "
+                f"boosting on the {self.number_loss.name} loss predicts exp(F), which is not a sum over features; "
+                "explain the score of a member by tree_contributions(model.committee_.voters.members[0], "
                 "model.committee_.encode(X)) of the module committee.vote.explain.tree_contributions."
             )
         data = self.committee_.encode(self.validate_rows(X))

@@ -50,7 +50,7 @@ class Distilled:
     Attributes
     ----------
     model : fitted learner
-        A single learner of the library, trained on all given rows.
+        A single learner of the library, trained on the given rows, at most 20,000.
     student : str
         Name of the learner's shape, such as "small_trees".
     nodes, nodes_before : int

@@ -288,9 +288,9 @@ class ReducibleBlend(NamedCalls):
         TypeError
             If a member is of another library.
         ValueError
-            If no learner is so small, the rows are fewer than eight, sparse, or do not suit the committee, one of
-            `X_val` and `y_val` is missing, or the committee was trained on one class or on another loss than squared
-            error.
+            If `max_nodes` is neither share nor number, no learner is so small, the rows are fewer than eight, sparse,
+            or do not suit the committee, one of `X_val` and `y_val` is missing, or the committee was trained on one
+            class or on another loss than squared error.
 
         Examples
         --------
@@ -310,8 +310,8 @@ class ReducibleBlend(NamedCalls):
         """Return a copy of fewer fits, and fewer trees of a forest; this committee is unchanged.
 
         About the same share of each member's parts stays, one at least: of its fits the smallest, of a forest's trees
-        and SBPMT's committees the first. Weights and temperatures stay. Where one part of each member is too much,
-        members are removed, least weight first. The smaller vote has no held-out estimate: ``oof_loss_``,
+        and SBPMT's committees the first. Temperatures and ratios of weights stay. Where one part of each member is too
+        much, members are removed, least weight first. The smaller vote has no held-out estimate: ``oof_loss_``,
         ``oof_score_`` are NaN.
 
         Parameters
@@ -328,7 +328,8 @@ class ReducibleBlend(NamedCalls):
         TypeError
             If a member is of another library.
         ValueError
-            If the smallest part of the last member has more nodes, or the committee was trained on rows of one class.
+            If `max_nodes` is neither share nor number, or too small for a part of the last member, or the committee was
+            trained on rows of one class.
 
         Examples
         --------

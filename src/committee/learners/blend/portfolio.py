@@ -400,7 +400,7 @@ class FitMemory:
             largest = max(chosen, key=lambda one: self.peak([one]))
             if len(chosen) == 1:
                 raise ValueError(
-                    f"memory_limit leaves no candidate room on {self.n} rows of {self.n_columns} columns: the least "
+                    f"memory_limit leaves no candidate room on {self.n} rows of {self.n_columns} cells: the least "
                     f"that a fit needs is {byte_text(self.peak(chosen))}, by estimate. Give that much, or fewer rows."
                 )
             chosen.remove(largest)

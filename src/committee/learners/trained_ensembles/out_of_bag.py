@@ -38,8 +38,8 @@ CHECKED_TREES = 10
 """Most trees of scikit-learn whose leaves are compared with those of training."""
 
 OTHER_ROWS = (
-    "X and y are not the rows that the {} was trained on: other rows were left out. Give the training rows, in the "
-    "same order, with their weights."
+    "X and y are not the rows that the {} was trained on, or its parameters have changed. Give the training rows, "
+    "in the same order, with their weights, and restore the parameters."
 )
 
 
@@ -74,8 +74,8 @@ def out_of_bag_mask(
         return _mask_of_kept_voters(ensemble, n_voters, y, sample_weight, X)
     if (n_groups := getattr(ensemble, "n_groups_", None)) is not None:
         raise NoUnseenRowsError(
-            f"on='oob' has to draw the rows of the {type(ensemble).__name__} again, and it drew {n_groups} groups or "
-            "different rows with their copies, which it does not hold. Use held-out rows instead, or train it without "
+            f"on='oob' needs the rows of each voter of the {type(ensemble).__name__}, which drew {n_groups} groups or "
+            "different rows with their copies, and does not hold them. Use held-out rows instead, or train it without "
             "groups and with each row once."
         )
     labels = column_or_1d(y)
@@ -135,8 +135,8 @@ def _mask_of_kept_voters(
         or len(kept) != n_voters
     ):
         raise ValueError(
-            f"on='oob' needs an ensemble with the training rows of each voter, and this {type(model).__name__} has not "
-            "kept its source ensemble. Give the ensemble that it was made from, or held-out rows."
+            f"on='oob' needs an ensemble with the training rows of each voter, and this {type(model).__name__} has "
+            "none, as after loading, or of a bare committee. Give the ensemble that it was made from, or held-out rows."
         )
     kind = Committee if isinstance(model.committee_, Committee) else RegressionCommittee
     return out_of_bag_mask(trained, kind.from_estimator(trained).n_voters, y, sample_weight, X)[:, kept]
@@ -147,7 +147,7 @@ def _reserved_rows(blend: Blend, y: ArrayLike, sample_weight: ArrayLike | None) 
     if reserve is None:
         raise ValueError(
             f"on='oob' has no rows that are new to the {type(blend).__name__}: its fit used all rows, to train members "
-            "and, out of fold, to choose temperatures, steps and weights. Fit a CommitteeClassifier with reserve=0.1, "
+            "and, on rows held out, to choose and weigh them. Fit a CommitteeClassifier with reserve=0.1, "
             "or use on='validation' with rows kept from its fit."
         )
     counted = _positive_weight(column_or_1d(y), sample_weight)
@@ -193,8 +193,8 @@ def _check_leaf_counts(ensemble: Any, X: Any, drawn: Mask) -> None:
         if not np.array_equal(counts, np.where(tree.children_left < 0, tree.n_node_samples, 0)):
             raise ValueError(
                 f"X and y are not the rows that the {type(ensemble).__name__} was trained on: the rows that its tree "
-                f"{t} drew reach other leaves than in training. Give the training rows, in the same order; other rows "
-                "can only be held-out rows, with on='validation'."
+                f"{t} drew reach other leaves than in training. Give the training rows, in the same order, with their "
+                "weights; other rows can only be held-out rows, with on='validation'."
             )
 
 
@@ -355,8 +355,8 @@ def check_reserve_loss(ensemble: Any, X: Any, y: ArrayLike) -> None:
     reserve = ensemble.reserved_rows_
     if np.isnan(ensemble.reserve_loss_):
         raise ValueError(
-            f"this {type(ensemble).__name__} was pruned after its fit, and has no loss of its reserve with which rows "
-            "could be compared; give the rows of reserved_rows_ alone, with on='validation'."
+            f"this {type(ensemble).__name__} was made by prune or without, and has no loss of its reserve with which "
+            "rows could be compared; give the rows of reserved_rows_ alone, with on='validation'."
         )
     shares = ensemble.predict_proba(_safe_indexing(X, reserve))
     numbers = ensemble.committee_.class_indices(np.asarray(y)[reserve])

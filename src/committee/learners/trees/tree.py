@@ -121,7 +121,7 @@ class TreeVoter(OneTree, BaseClassifier, TreeParameters):
         "auto",
         """Shrinkage of the leaves' class shares. "auto": towards the shares of the nodes above, by the strength of
         least log loss on held-out rows of up to five folds, until there are 100 such rows, which costs 0.8 to 4 further
-        trees. None, False: the shares of the training rows; so it is for the `voter` of another learner.""",
+        trees. None, False: the shares of the training rows; so it is for voters of other learners.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
     )
