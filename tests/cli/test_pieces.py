@@ -99,7 +99,7 @@ def test_errors_of_fits_in_pieces(folder, frame):
     cases = [
         ("there is no file", folder / "*.tsv"),
         ("'lable' is not a column; did you mean 'label'?", csv, "-t", "lable"),
-        ("'label' is not a column", csv, "--drop", "label"),
+        ("--target 'label' is left out by --drop; leave it out", csv, "--drop", "label"),
         ("is the only column", csv, "--drop", "id,size,color,code,price"),
         ("--drop names 'idd'", csv, "--drop", "idd"),
         ("--categorical names 'cod'", csv, "--categorical", "cod"),

@@ -88,7 +88,7 @@ def test_weights_are_those_of_the_fit_and_of_its_scores(sales, tmp_path):
         shown = succeed(*command, "--weight", "w").stdout
         assert re.search(rf"mean +{margins.mean:.3f}", shown) and re.search(rf"median +{margins.median:.3f}", shown)
     assert "--weight names a column of --data; add --data" in fail("inspect", model, "--weight", "w")
-    assert "--weight names a column of DATA; add DATA" in fail("prune", model, "--weight", "w")
+    assert "--weight names a column of DATA or --test; add one of them" in fail("prune", model, "--weight", "w")
     predicted = succeed("predict", model, sales, "--threshold", 0.3).stdout.split()[1:]
     assert predicted == np.where(direct.predict_proba(X)[:, 1] >= 0.3, "yes", "no").tolist()
 
@@ -232,7 +232,7 @@ def test_exposures_that_are_refused(claims, model, tmp_path):
     fit = ("fit", claims, "-t", "claims")
     other = tmp_path / "other.safetensors"
     succeed(*fit, "-m", "tree", "--task", "numbers", "--folds", "0", "-o", other)
-    remedy = "add --model gradient_boosting -p loss=poisson (or gamma, tweedie)"
+    remedy = "use --model gradient_boosting -p loss=poisson (or gamma, tweedie)"
     cases = [
         (f"does not go with --model lpboost, which predicts classes; {remedy}", "-m", "lpboost", "--exposure", "years"),
         (f"needs a log link, as its logarithm is an offset of the score; {remedy}", *POISSON[:2], *POISSON[-2:]),
@@ -303,7 +303,7 @@ def test_other_learners_learn_rates(claims, options, tmp_path):
     X, y, years = frame.select("age", "zone"), frame["claims"].to_numpy(), frame["years"].to_numpy()
     settings = ("-m", "random_forest", "-p", "n_estimators=3", "--folds", "0", "--exposure", "years")
     result = succeed("fit", claims, "-t", "claims", *settings, *options, "-o", path)
-    assert "note: the model and its estimate are of 'claims' per unit of 'years', weighted by it" in result.stderr
+    assert "estimate are of 'claims' per unit of 'years', weighted by a power of it" in result.stderr
     rates = RandomForestRegressor(3, random_state=0).fit(X, y / years, years / years.mean())
     assert_array_equal(load(path).predict(X), rates.predict(X))
     succeed("predict", path, claims, "-o", tmp_path / "out.csv")

@@ -20,9 +20,8 @@ def bare_committee(committee: Committee | RegressionCommittee) -> BareCommittee:
 def require_draws(learner: Any, source: Path, on: str) -> None:
     if on == "oob" and isinstance(learner, BareCommittee):
         raise ValueError(
-            f"{source} does not hold the rows that each voter drew, like every model from committee convert, so that"
-            " --on oob is not possible; use --on validation with rows not used in training, or the original forest in"
-            " Python"
+            f"{source} does not hold the rows that each voter drew, so that --on oob is not possible; use --on"
+            " validation with rows not used in training, or, of a forest, the original in Python"
         )
 
 

@@ -318,8 +318,8 @@ def _day_orders(pieces: Pieces, times: ColumnFormats) -> dict[str, str]:
             for here, there, own in ((day, month, form), (month, day, other)):
                 if (here & ~there).any() and settled.setdefault(name, own) != own:
                     raise ValueError(
-                        f"{piece.name}: column {name!r} has dates with the day first and with the month first"
-                        f" ({describe_cells(column, here & ~there)}); write them as 2024-12-31"
+                        f"column {name!r} has dates with the day first and with the month first"
+                        f" ({describe_cells(column, here & ~there)} of {piece.name}); write them as 2024-12-31"
                     )
     return settled
 

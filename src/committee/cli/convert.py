@@ -46,7 +46,8 @@ def convert(
     classes: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="A,B", help="Names of the classes, in the order of their numbers. Boosters store only the numbers."
+            metavar="A,B",
+            help="Names of the classes, in the order of their numbers. Files of XGBoost and LightGBM have none.",
         ),
     ] = None,
     trust_pickle: Annotated[
@@ -239,7 +240,7 @@ def _skops(path: Path) -> Any:
         if unknown := sorted(set(get_untrusted_types(file=path)) - set(TRUSTED)):
             raise ValueError(
                 f"{path} holds types that skops does not trust: {', '.join(unknown)}; load it in Python, and use"
-                " Committee.from_estimator"
+                " from_estimator of Committee or RegressionCommittee"
             )
         with notes_on_warnings():
             model = load(path, trusted=list(TRUSTED))

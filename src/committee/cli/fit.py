@@ -76,7 +76,7 @@ class FitOptions:
         typer.Option(
             "--model",
             "-m",
-            help="auto: the committee of ensembles, which needs no tuning. Or a single learner:"
+            help="auto: committee, a vote of ensembles that needs no tuning. Choices:"
             f" {', '.join(MODELS)}; for numbers: {', '.join(MODELS_OF_NUMBERS)}.",
         ),
     ] = "auto"
@@ -87,7 +87,7 @@ class FitOptions:
     memory_limit: Annotated[
         str | None,
         typer.Option(
-            help="Such as '3 GB': the table is read in chunks, and bin numbers above the limit are mapped from a file."
+            help="Such as '3 GB': CSV, TSV and Parquet are read in chunks, bin numbers above it are mapped from a file."
             " The committee samples fewer rows or tries fewer candidates."
         ),
     ] = None
@@ -117,7 +117,7 @@ class FitOptions:
             metavar="COLUMN",
             help="Column of the exposure over which counts or amounts accumulate, such as years insured. Its logarithm"
             " is the offset of --model gradient_boosting -p loss=poisson, gamma or tweedie; other models learn the"
-            " target per unit of it, weighted by it.",
+            " target per unit of it, weighted by a power of it.",
         ),
     ] = None
     group: Group = None
@@ -133,8 +133,8 @@ class FitOptions:
             "--conformal",
             metavar="ALPHA",
             help="Add prediction sets of classes, or intervals of numbers, that miss a share of about ALPHA of new"
-            " rows, such as 0.1. Calibrated on out-of-bag or out-of-fold rows of the fit (committee, random_forest,"
-            " sbpmt, subagging), else by 5 more fits.",
+            " rows, such as 0.1. Calibrated on out-of-bag or out-of-fold rows of the fit (usually of committee,"
+            " random_forest, sbpmt, subagging), else by 5 more fits.",
         ),
     ] = None
     checkpoint: Annotated[
@@ -223,7 +223,7 @@ def fit(
     output, checkpoint = options.output, options.checkpoint
     with error_lines(debug, output, checkpoint):
         options.check()
-        options.columns.check(target, table.dropped)
+        options.columns.check(target, table.dropped, options.exposure)
         check_writable(output, checkpoint, read=data)
         check_model_file(output)
         rows = _read(data, target, table, options)
@@ -245,7 +245,8 @@ def fit(
         info(describe_target(target, rows.y, numbers))
         if options.exposure is not None and not fits_offsets(learner):
             rows = rows.as_rates(learner)
-            note(f"the model and its estimate are of {target!r} per unit of {options.exposure!r}, weighted by it")
+            unit = f"{target!r} per unit of {options.exposure!r}"
+            note(f"the model and its estimate are of {unit}, weighted by a power of it")
         written = rows.target_form if numbers else None
         provenance = Provenance(target, name_of_data(data), len(rows.y), written=written, exposure=options.exposure)
         if output is None:
@@ -471,12 +472,9 @@ def _cross_validated(learner: Any, table: TrainingTable, folds: int, options: Fi
 
 
 def _too_few(learner: Any, y: NDArray[Any], folds: int) -> str:
-    import numpy as np
-
     from committee.report.evaluation import LEAST_ROWS
 
-    counts = np.unique(y, return_counts=True)[1]
-    if hasattr(learner, "classes_") and len(counts) == 1:
+    if len(getattr(learner, "classes_", (0, 1))) == 1:
         return "there is only one row" if len(y) == 1 else "all rows are of one class"
     if hasattr(learner, "classes_") and len(y) >= max(LEAST_ROWS, folds):
         return f"no class has {folds} rows for {folds} folds"

@@ -96,7 +96,7 @@ def margins(
 ) -> None:
     """Show the margins of rows: the votes for the true class minus those for the strongest other class.
 
-    Margins are shares of all votes, from -1 to 1, and negative where the model is wrong. --objective fits new voter
+    Margins are shares of all votes, from -1 to 1, and at most 0 where the model is wrong. --objective fits new voter
     weights to the margins of these rows, and drops voters of weight 0.
 
     Example: committee margins forest.safetensors patients.csv --on oob --objective soft_margin -o clearer.safetensors

@@ -192,9 +192,13 @@ def _only_unused(used: set[str], columns: list[str], weight: str | None, dropped
             raise ValueError(
                 f"--drop names the target {dropped!r}; leave it out of --drop, or name another by --target"
             )
+        if used and not unused:
+            also = "" if weight is None else " besides --weight"
+            raise ValueError(f"the table has no target: the model uses all columns{also}; add the labels or numbers")
         among = f": one of {quoted(unused)}" if unused else ""
         raise ValueError(f"--target is missing: name the column of the labels or numbers{among}")
-    note(f"target {unused[0]!r}: the only column that the model does not use")
+    besides = "" if weight is None else ", besides --weight"
+    note(f"target {unused[0]!r}: the only column that the model does not use{besides}")
     return unused[0]
 
 

@@ -60,17 +60,17 @@ class PredictOptions:
     progress: Progress = None
 
     def check(self, learner: Any, model: Path) -> None:
-        kind, alpha = type(learner).__name__, self.alpha
+        alpha = self.alpha
         if self.threshold is not None:
             from committee.report.figures import check_threshold
 
             check_threshold(learner, self.threshold)
         if self.proba and not hasattr(learner, "predict_proba"):
-            raise ValueError(f"{model} holds a {kind}, which predicts numbers; leave out --proba")
+            raise ValueError(f"{model} predicts numbers; leave out --proba")
         if alpha is None:
             return
         if not (hasattr(learner, "predict_set") or hasattr(learner, "predict_interval")):
-            raise ValueError(f"--alpha is for models fitted with --conformal, and {model} holds a {kind}; leave it out")
+            raise ValueError(f"--alpha is for models fitted with --conformal, which {model} was not; leave it out")
         if not 0.0 < alpha < 1.0:
             raise ValueError(f"--alpha {alpha:g} must be above 0 and below 1")
 

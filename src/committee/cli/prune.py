@@ -161,7 +161,7 @@ def prune(
                 require_draws(before, source, on)
             rows = None if data is None else read_labelled_rows(before, data, target, table, weight=options.weight)
             if options.weight is not None and rows is None and options.test is None:
-                raise ValueError("--weight names a column of DATA; add DATA, or leave out --weight")
+                raise ValueError("--weight names a column of DATA or --test; add one of them, or leave out --weight")
         else:
             if data is not None:
                 raise ValueError(

@@ -228,7 +228,7 @@ def explain(
     """Explain the prediction for one row by contributions of the columns.
 
     With the first line of the table they add up to the probability of the class (forests, subagged or single
-    trees, committees of ensembles), to the score of the row (other classifiers), or to the predicted number (its
+    trees, committees of ensembles), to the score (other classifiers), or to the predicted number (its
     logarithm after a fit with a log link).
 
     Example: committee explain model.safetensors new.csv --row 3 --picture row3.svg
@@ -274,7 +274,7 @@ def _class(learner: Any, label: str | None) -> Any:
         return None
     classes = getattr(learner, "classes_", None)
     if classes is None:
-        raise ValueError(f"--class {label}: the {type(learner).__name__} predicts numbers; leave out --class")
+        raise ValueError(f"--class {label}: the model predicts numbers; leave out --class")
     by_name = {str(known): known for known in classes.tolist()}
     if label not in by_name:
         raise ValueError(f"--class {label!r} is not a class of the model; {suggest_names(label, list(by_name))}")
@@ -293,10 +293,7 @@ def _quantile(learner: Any, quantile: float) -> float:
     learner = model_inside(learner)
     levels = () if hasattr(learner, "classes_") else quantile_levels(learner, learner.committee_.voters.n_outputs)
     if len(levels) < 2:
-        raise ValueError(
-            f"--quantile {quantile:g}: the {type(learner).__name__} does not predict several quantiles; leave out"
-            " --quantile"
-        )
+        raise ValueError(f"--quantile {quantile:g}: the model does not predict several quantiles; leave out --quantile")
     if quantile not in levels:
         raise ValueError(
             f"--quantile {quantile:g} is not predicted by the model; use one of {', '.join(f'{q:g}' for q in levels)}"
@@ -340,8 +337,9 @@ def certify(
 ) -> None:
     """Bound the error of a classifier on new rows, with probability 1 - delta.
 
-    First comes one bound, with its method and its assumptions: the test-set bound, with all of delta, if enough rows
-    are new to the whole vote, else the smallest of the table. Then comes the table of all bounds, which share delta.
+    First comes one bound, with its method and its assumptions: the test-set bound, with all of delta, of held-out rows
+    or of at least 30 that no voter was trained on, else the smallest of the table. Then comes the table of all bounds,
+    which share delta.
 
     The rows must not have been used in training. With --on oob they are the training rows, each predicted by its
     out-of-bag voters. Training rows given as validation rows are refused if the model file identifies them.

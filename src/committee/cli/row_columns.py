@@ -55,7 +55,7 @@ ModelExposure = Annotated[
     ),
 ]
 
-LOSS_REMEDY = "add --model gradient_boosting -p loss=poisson (or gamma, tweedie)"
+LOSS_REMEDY = "use --model gradient_boosting -p loss=poisson (or gamma, tweedie)"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,10 @@ class RowColumns:
         """Return the options by which files are read: times are not dropped, though models may not learn from them."""
         return table if self.time is None else replace(table, drop=[n for n in table.dropped if n != self.time])
 
-    def check(self, target: str | None, dropped: tuple[str, ...] = ()) -> None:
+    def check(self, target: str | None, dropped: tuple[str, ...] = (), exposure: str | None = None) -> None:
+        for option, name in (("--target", target), ("--exposure", exposure)):
+            if name in dropped:
+                raise ValueError(f"{option} {name!r} is left out by --drop; leave it out of --drop")
         if self.group is not None and self.time is not None:
             raise ValueError("--group and --time do not go together; leave one of them out")
         options: dict[str, str] = {}

@@ -204,7 +204,7 @@ class Cluster:
         raise AssertionError("every attempt returns or raises")
 
     def copy(self, sent: Sequence[Future[Sent]], address: str) -> Future[None]:
-        """Copy sent objects to a worker: Dask's broadcast hangs if one is lost; without copies one gets all tasks."""
+        """Copy objects to a worker: Dask's broadcast hangs if any is lost; without copies one worker gets all tasks."""
         future: Future[None] = self.client.submit(_hold, *sent, workers=[address], pure=False, priority=1)
         return future
 
@@ -217,7 +217,8 @@ class Cluster:
             return self.wait_for(future.result)
         except (CancelledError, CommClosedError) as error:
             raise ClusterError(
-                f"{self.name} has cancelled a task: {error}. Connect to a running scheduler, and fit again."
+                f"{self.name} has cancelled a task or lost a connection: {error}. Connect to a running one, and fit "
+                "again."
             ) from error
 
     def forget(self, futures: Sequence[Future[Any]]) -> None:

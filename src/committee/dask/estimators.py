@@ -105,7 +105,7 @@ def fit(
     ValueError
         If there is no client, or from the estimator's own `fit`.
     ClusterError
-        If the scheduler or all workers are lost for `timeout` seconds, or workers die one after the other at the same
+        If the scheduler is lost, all workers are for `timeout` seconds, or workers die one after the other at the same
         task, usually for lack of memory.
 
     Examples
@@ -127,7 +127,6 @@ def fit(
 
 
 def fit_members(estimator: Any, X: Any, y: Any, sample_weight: Any, cluster: Cluster, **options: Any) -> None:
-    """Fit an estimator on the client, and train its independent members on the workers."""
     y, sample_weight = gathered(y, cluster), gathered(sample_weight, cluster)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     fit_here = getattr(estimator, "fit_here", estimator.fit)  # the `fit` of a `DaskLearner` would call this again
@@ -176,7 +175,7 @@ def sharded_table(
 
 
 def predict(estimator: Any, X: Any) -> Any:
-    """Predict the class or number of each row, shape (n,), or (n, q) for several targets.
+    """Predict the class or number of each row, shape (n,), or (n, q) for several targets or quantiles.
 
     Parameters
     ----------

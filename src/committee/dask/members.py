@@ -111,8 +111,6 @@ GONE = ("lost", "cancelled")
 
 
 class ClusterMembers:
-    """`MemberExecutor` that trains members on the workers of a cluster."""
-
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
 
@@ -226,7 +224,7 @@ class _MemberRun:
             raise ClusterError(
                 f"{self._cluster.name} has lost {error.allowed_failures + 1} workers, one after the other, at the same "
                 "task of the fit: most often they need more memory. Give workers more of it or fewer threads, or draw "
-                "fewer rows (max_samples), and fit again."
+                "fewer rows (max_samples of a forest), and fit again."
             ) from error
         raise error
 

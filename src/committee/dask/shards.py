@@ -240,7 +240,7 @@ class ShardHomes:
         return min(workers, key=load.__getitem__)
 
     def crowded(self) -> int | None:
-        """Return the last shard of the worker with most, or `None` unless it has several and another one has none."""
+        """Return the last shard of the worker with most, or `None` unless that has several and a worker has none."""
         shards: dict[str, list[int]] = {}
         for number, address in self.of_shard.items():
             shards.setdefault(address, []).append(number)

@@ -228,7 +228,8 @@ def _check(model: Any, predict_fn: str) -> None:
     if not hasattr(model, "save"):
         raise TypeError(
             f"model is a {type(model).__name__}, which is not a learner or committee of this library; "
-            "mlflow.sklearn.log_model takes others, and Committee.from_estimator converts ensembles of other libraries."
+            "mlflow.sklearn.log_model takes those of scikit-learn, and Committee.from_estimator converts ensembles of "
+            "other libraries."
         )
     if predict_fn not in ASKED:
         raise ValueError(f"predict_fn is {predict_fn!r}; it must be one of {', '.join(map(repr, ASKED))}.")

@@ -236,7 +236,7 @@ def compare(
         Row weights in fits and metrics. Rows of weight 0 are left out. A name is that of a column, which is then no
         feature.
     name, target : str, default="table" and None
-        Names of the table and of the target, the latter that of ``y`` by default.
+        Names of the table and of the target. `None`: the name of ``y``, or "target".
     progress : callable ``(done, total, model, result)``, default=None
         Called after every fit with its `FoldResult`.
     checkpoint : path, default=None

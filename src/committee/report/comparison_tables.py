@@ -203,7 +203,8 @@ def verdict(comparison: Comparison) -> list[str]:
             fold = model.error.partition(":")[0]
             sentences.append(f"{model.name} failed in {fold}; see the table of failed models.")
         elif model.place is None and model.fold_results and comparison.folds_done != 0:
-            sentences.append(f"{model.name} has no {comparison.metric_words} and is not ranked.")
+            some = " in some folds" if model.values(comparison.metric).size else ""
+            sentences.append(f"{model.name} has no {comparison.metric_words}{some} and is not ranked.")
     return sentences
 
 
@@ -229,7 +230,7 @@ def _best(comparison: Comparison, best: ModelResult, others: list[ModelResult]) 
     if tied:
         return (
             f"{_listed([best.name, *tied])} share the {kind} mean {words} ({text}); {best.name} has the best average"
-            " rank, and the others are tested against it."
+            " rank of these, and all others are tested against it."
         )
     return f"{best.name} has the {kind} mean {words} ({text})."
 
@@ -272,7 +273,7 @@ def _against_baseline(comparison: Comparison, best: ModelResult) -> list[str]:
         return []
     return [
         f"By accuracy {best.name} is no better than always predicting {always} ({accuracy:.4f} and {constant:.4f}): its"
-        f" gain is in {words}, and another threshold of the probabilities predicts the rare class more often."
+        f" gain is in {words}, and other thresholds of the probabilities predict rarer classes more often."
     ]
 
 

@@ -313,7 +313,7 @@ def _most_frequent(y: NDArray[Any], weights: F64 | None = None) -> Measured:
 def _of_numbers(model: Any, y: NDArray[Any], predicted: NDArray[Any], weights: F64 | None = None) -> Evaluation:
     if y.dtype.kind not in "biuf" or not np.isfinite(y).all():
         raise ValueError(
-            f"y, of type {y.dtype}, holds values that are not finite numbers; {type(model).__name__} needs those."
+            f"y, of type {y.dtype}, holds values that are not finite numbers; give finite ones, as the model predicts."
         )
     truth, columns = y.astype(np.float64), predicted.reshape(len(y), -1).astype(np.float64)
     levels = quantile_levels(model_inside(model), columns.shape[1])

@@ -103,7 +103,7 @@ def render_model(
     """
     found = Explanation.of(model, X, y, offset, sample_weight=sample_weight)
     kind = type(found.model).__name__
-    lead = f"{kind}, described by the model file alone. Rows add contributions of columns, labelled rows also metrics."
+    lead = f"{kind}, described by the model alone. Rows add contributions of columns, labelled rows also metrics."
     if X is not None:
         lead = f"{kind} on {_rows_and_training(found, len(found.predictions), data)}."
     return render_page(

@@ -42,8 +42,8 @@ MOST_ROWS, MOST_ROW_PICTURES, MOST_ROW_BARS = 10, 4, 6
 """Rows in the table of largest errors, rows with a picture, and columns in such a picture."""
 
 _MARGINS = (
-    "Margin: probability of the true class minus the largest other one. Rows left of zero are predicted wrong; rows"
-    " near zero are uncertain."
+    "Margin: probability of the true class minus the largest other one. Left of zero another class is more probable;"
+    " rows near zero are uncertain."
 )
 _FEWEST_ROWS = 30  # of a part whose coverage is shown
 
@@ -202,12 +202,13 @@ def residuals_by_prediction(y: F64, predicted: F64) -> Picture | None:
 
 def quantile_picture(y: F64, predictions: F64, levels: tuple[float, ...]) -> Picture:
     share = [float(np.mean(y <= predictions[:, k])) for k in range(len(levels))]
-    tips = [f"level {level:.0%}: {found:.1%} of the rows lie below" for level, found in zip(levels, share, strict=True)]
+    tips = [f"level {level:.0%}: {found:.1%} of rows at or below" for level, found in zip(levels, share, strict=True)]
     dots = Dots(levels, share, 5.0, label="a predicted quantile", tips=tips)
-    chart = Chart(SHARE, SHARE, "level of the quantile", "share of rows below", [Guide([0.0, 1.0], [0.0, 1.0]), dots])
+    guide = Guide([0.0, 1.0], [0.0, 1.0])
+    chart = Chart(SHARE, SHARE, "level of the quantile", "share of rows at or below", [guide, dots])
     return Picture(
         "Quantiles",
-        "On the line, the share of rows below the predicted quantile equals its level.",
+        "On the line, the share of rows at or below the predicted quantile equals its level.",
         chart.svg("; ".join(tips)),
     )
 

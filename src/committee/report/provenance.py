@@ -16,7 +16,7 @@ from committee.report.figures import Measured
 OFTEN = 0.01
 """Least share of repeated training rows that messages mention."""
 
-NOT_KNOWN = "not recorded: the model was fitted in Python, or by an earlier version"
+NOT_KNOWN = "not recorded: the model was fitted in Python or by an earlier version, or converted"
 
 
 def provenance_of(

@@ -199,7 +199,7 @@ def test_losses_by_round_are_drawn_with_the_best():
         EvaluationDisplay.from_estimator(model, "auc")
     with pytest.raises(ValueError, match="GradientBoostingClassifier has no evals_result_ to draw; fit it with held"):
         EvaluationDisplay.from_estimator(GradientBoostingClassifier(n_estimators=2).fit(X, y))
-    with pytest.raises(ValueError, match="RandomForestClassifier has no evals_result_ to draw; give a learner"):
+    with pytest.raises(ValueError, match="RandomForestClassifier has no evals_result_ to draw; give a fitted learner"):
         EvaluationDisplay.from_estimator(RandomForestClassifier(2).fit(X, y))
 
 

@@ -270,7 +270,7 @@ def test_page_of_a_model_is_whole_and_the_same_each_time(wide, iris):
     )
     assert all(words in page for words in headings)
     without = render_model(iris[2])
-    assert "described by the model file alone" in without and "Linear models in the leaves" not in without
+    assert "described by the model alone" in without and "Linear models in the leaves" not in without
     assert "Effects of columns" in render_model(AdaBoostClassifier(2).fit(*iris[:2]))
 
 

@@ -99,7 +99,7 @@ class ContributionDisplay(Display):
             Rows.
         row : int, default=0
             Number of the row.
-        label : class label or int, default=None
+        label : class label, int or float, default=None
             Class, number of a target, or level of a quantile. `None`: the predicted class, the first target, or the
             quantile nearest to the median. Either of two classes with one score selects that score.
         max_features, ax
@@ -236,7 +236,7 @@ class MeanContributionDisplay(Display):
             With ``contributions(X)``, such as boosters, forests and committees of ensembles.
         X : frame or array (n, p)
             Rows.
-        label : class label or int, default=None
+        label : class label, int or float, default=None
             Class, number of a target, or level of a quantile, whose contributions are drawn. `None`: all of them; of
             scores and numbers their mean.
         sample_weight : array-like of shape (n,), default=None

@@ -32,7 +32,7 @@ _MOST_CURVES = 7
 
 
 class ReliabilityDisplay(CurvesDisplay):
-    """Reliability curves: share of rows of their most probable class, against its probability.
+    """Reliability curves: share of rows whose most probable class is right, against its probability.
 
     Calibrated probabilities lie on the diagonal [1]_; below it they are too high. Bins of less than half a per cent of
     the rows are left out. A marker's area grows with the rows of its bin.
@@ -214,7 +214,7 @@ class EvaluationDisplay(PanelsDisplay):
         """Make the display, not yet drawn."""
         found, name = _recorded(estimator), type(estimator).__name__
         if not found and not hasattr(estimator, "evals_result_"):
-            raise ValueError(f"{name} has no evals_result_ to draw; give a learner that records it, such as AdaBoost.")
+            raise ValueError(f"{name} has no evals_result_ to draw; give a fitted learner that records it.")
         if not found:
             raise ValueError(
                 f"{name} has no evals_result_ to draw; fit it with held-out rows, or with return_train_score=True."

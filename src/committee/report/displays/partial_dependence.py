@@ -156,7 +156,7 @@ class PartialDependenceDisplay(PanelsDisplay):
         Raises
         ------
         TypeError
-            If the estimator is of another library.
+            If the estimator is of another library, or its voters read the table themselves.
         ValueError
             If a feature is unknown or (nearly) constant in X, or `target` is no output of the model.
         """
@@ -165,7 +165,7 @@ class PartialDependenceDisplay(PanelsDisplay):
         found = Explanation.of(estimator, rows)
         if not hasattr(found.model, "validate_rows") or found.model.table_ is None:
             raise TypeError(
-                f"estimator is a {type(estimator).__name__}; give a learner of this library that was fitted on rows. "
+                f"estimator is a {type(estimator).__name__}; give a learner of this library whose table_ is not None. "
                 "Others are drawn by sklearn.inspection.PartialDependenceDisplay"
             )
         outputs = found.shown_outputs if target is None else [_output(found, target)]

@@ -58,7 +58,6 @@ def text_line(
     turned: bool = False,
     key: str | None = None,
 ) -> Markup:
-    """Make a line of text with its baseline at y."""
     return element(
         "text",
         text,
