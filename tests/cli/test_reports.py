@@ -301,7 +301,7 @@ def test_pictures(iris_models, tmp_path, ending, begins):
 
 
 def test_explain_refuses(iris_models, tmp_path):
-    trees = "cannot be explained: contributions need voters that are native trees"
+    trees = "cannot be explained: Shapley values need voters that are native trees"
     cases = [
         ("--row 150 does not exist", "classes", "--row", 150),
         ("has 150 rows, numbered from 0 to 149", "classes", "--row", -1),

@@ -83,8 +83,8 @@ def check_target_criterion(criterion: DeepCriterion, target: NDArray[np.float64]
             )
         if (target.reshape(len(target), -1).sum(axis=0) <= 0.0).any():
             raise ValueError(
-                "criterion='poisson' needs a number above 0, and all of y, or of one of its columns, are 0; choose "
-                "criterion='squared_error'."
+                "criterion='poisson' needs a number above 0, and y, or a column of it, is 0 in all rows with weight; "
+                "choose criterion='squared_error'."
             )
     if criterion == "absolute_error":
         if target.ndim == 2:

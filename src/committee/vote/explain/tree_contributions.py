@@ -37,7 +37,7 @@ class TreeScores:
         votes: WeightedVotes = getattr(committee, "committee_", committee)
         voters = votes.voters
         if not isinstance(voters, (Forest, Rounds, LinearLeaves)):
-            raise TypeError(f"contributions need voters that are native trees; these are {type(voters).__name__}.")
+            raise TypeError(f"Shapley values need voters that are native trees; these are {type(voters).__name__}.")
         if is_sparse(X):
             raise TypeError(
                 "Contributions to a sparse X would be a dense array; pass X.toarray(), of some rows if X is large"
