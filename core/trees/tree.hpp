@@ -3,7 +3,7 @@
 //   grow              best-first or depth-first growth; grower, table_grower: buffers that boosting rounds reuse
 //   split             the best split of a histogram; criterion: gini, entropy, squared error ...
 //   lane_gains        gains of eight bins at a time; feature_scan: the criterion chosen at run time
-//   row_statistics    weights and targets as integers; units: back to the user's units
+//   row_statistics    weights and targets as integers; units: back to the user's units; pairwise_sum: sums as NumPy's
 //   feature_sampling  features drawn per tree and node; interactions: features allowed together on a path
 //   leaf_value        leaf values under L0, L1 and L2 penalties
 //   traverse          prediction; leaf_bits: small trees without branches; leaf_index: sums over leaves and rows

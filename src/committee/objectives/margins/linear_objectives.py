@@ -254,8 +254,8 @@ class Range(Objective):
             # rounded down to four digits, so that the xi of the message is feasible
             digits = 10.0 ** (3 - np.floor(np.log10(largest))) if largest > 0.0 else 1.0
             raise OutOfReachError(
-                f"xi={self.xi} requires margins up to the mean to rise to {theta:.4g}, which no weights achieve; the "
-                f"largest feasible xi is {np.floor(largest * digits + 1e-6) / digits:.4g}.",
+                f"xi={self.xi} requires margins of at least {theta:.4g} on the rows up to the mean, which no weights "
+                f"reach; the largest feasible xi is {np.floor(largest * digits + 1e-6) / digits:.4g}.",
                 largest,
             ) from error
         return Reweighting.of(solved, solved.value, self.value(lines, lines.own))
