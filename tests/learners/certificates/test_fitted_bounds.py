@@ -460,7 +460,7 @@ def test_unknown_complexity_is_refused():
     with pytest.raises(ValueError, match="the complexity of the voters is unknown: they are trees of unlimited growth"):
         for_quadboost(deep, X, y)
     other = QuadBoostClassifier("linf", dictionary=DecisionTreeClassifier(max_depth=1), n_estimators=3).fit(X, y)
-    with pytest.raises(ValueError, match=r"classifiers of unknown make\. Give it as complexity"):
+    with pytest.raises(ValueError, match=r"estimators of unknown make\. Give it as complexity"):
         for_quadboost(other, X, y)
     assert for_quadboost(other, X, y, complexity=0.1)["norm"].terms["rademacher"] == 0.1
     unsure = Complexity(estimate=0.1, standard_error=0.01, upper=0.12, delta=0.1, draws=30, n_rows=569)

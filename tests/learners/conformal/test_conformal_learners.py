@@ -90,7 +90,7 @@ def test_categories_missing_values_and_groups_by_a_column():
         given.predict_set(frame)
     with pytest.raises(ValueError, match="group_by names 'color', which is not there; did you mean 'colour'"):
         ConformalClassifier(FOREST, group_by="color").fit(frame, y)
-    with pytest.warns(UserWarning, match="a missing group: 2 rows are scored"):
+    with pytest.warns(UserWarning, match="the group of missing values: 2 rows are scored"):
         few = ConformalClassifier(FOREST).fit(frame, y, groups=np.array(["a"] * 118 + [None] * 2)[:, None])
     assert few.groups_ == ["a", None]
     with pytest.raises(ValueError, match=r"groups has the shape \(60, 2\); give one value for each row"):
@@ -107,7 +107,7 @@ def test_too_few_rows_warn_and_everything_is_covered():
     assert [each.filename for each in warned] == [__file__]
     assert model.predict_set(X)[:, 1].all() and not model.predict_set(X)[:, 0].all()
     model.predict_set(X, 0.2)
-    message = "class 0 and 1 more: 55 rows are scored, and an alpha of 0.01 needs 99"
+    message = "class 0 and 1 more: at most 55 rows are scored, and an alpha of 0.01 needs 99"
     with pytest.warns(UserWarning, match=message) as warned:
         assert model.predict_set(X, 0.01).all()
     assert [each.filename for each in warned] == [__file__]
@@ -251,7 +251,7 @@ def test_estimators_of_other_libraries_are_not_saved(tmp_path):
         (ConformalClassifier(FrozenEstimator(c.TreeVoter())), "not fitted"),
         (ConformalClassifier(FOREST, on="validation"), "is for a trained model; put it in a"),
         (ConformalClassifier(FOREST, on="oob", cv=3), "on='oob' has no folds, and cv=3 asks for them"),
-        (ConformalClassifier(c.TreeVoter(), on="oob"), "leaves none; give one"),
+        (ConformalClassifier(c.TreeVoter(), on="oob"), "does not; give one with a bootstrap"),
         (ConformalClassifier(c.CommitteeClassifier("fast", cv=2), method="plus"), 'use method="base", or cv=5'),
         (ConformalClassifier(FOREST, randomised=True), "randomised=True is for nonconformity='aps'"),
         (ConformalClassifier(c.MarginReweighter(FOREST)), "which is made from a trained ensemble"),
@@ -304,10 +304,10 @@ def test_trained_models_need_on():
     bare = c.RandomForestClassifier(20, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="has no stored out-of-bag vote"):
         ConformalClassifier(FrozenEstimator(bare), on="oob").fit(X, y)
-    with pytest.raises(ValueError, match="were chosen by these rows"):
+    with pytest.raises(ValueError, match="may have been chosen by these rows"):
         leaves = c.LeafReweighter(trained.estimator, on="train", max_nodes=0.5).fit(X[:60], y[:60])
         ConformalClassifier(FrozenEstimator(leaves), on="oob").fit(X[:60], y[:60])
-    with pytest.raises(ValueError, match="LeafReweighterRegressor were chosen by these rows"):
+    with pytest.raises(ValueError, match="LeafReweighterRegressor may have been chosen by these rows"):
         of_numbers = c.RandomForestRegressor(20, oob_score=True, random_state=0).fit(X[:60], X[:60, 0])
         leaves = c.LeafReweighterRegressor(of_numbers, max_nodes=0.5).fit(X[:60], X[:60, 0])
         ConformalRegressor(FrozenEstimator(leaves), on="oob").fit(X[:60], X[:60, 0])

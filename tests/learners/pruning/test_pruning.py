@@ -94,7 +94,7 @@ def test_a_reweighted_ensemble_loses_leaves_too():
     by_hand = LeafReweighter(model, max_nodes=0.2, on="oob").fit(X, y)
     assert_array_equal(small.decision_function(X), by_hand.decision_function(X))
     for rows in ({}, {"X": X}, {"y": y}):
-        with pytest.raises(ValueError, match="this level needs rows; pass X and y: those of the fit"):
+        with pytest.raises(ValueError, match="this level needs rows; pass X and y: rows as"):
             model.prune(max_nodes=0.2, level="leaf", **rows)
 
 

@@ -265,7 +265,7 @@ def test_accuracy_and_margins_on_the_path_are_those_of_the_committee():
         (committee.RandomForestRegressor(3).fit(X, y), TypeError, REGRESSOR),
         (GradientBoostingRegressor(n_estimators=3).fit(X, y), TypeError, REGRESSOR),
         (None, TypeError, "must be a fitted classifier"),
-        (FOREST_VOTERS.select(slice(0, 1)), ValueError, "1 voter; re-weighting needs at least 2"),
+        (FOREST_VOTERS.select(slice(0, 1)), ValueError, "1 of the 2 voters that re-weighting needs"),
         (FOREST_VOTERS.select(slice(None), np.zeros(40)), ValueError, "No voter of the ensemble has any weight"),
         (RandomForestClassifier(3).fit(X, np.zeros(400)), ValueError, "has one class; at least two are needed"),
     ],

@@ -178,8 +178,8 @@ class Certificate:
     n_untouched : int, default=0
         Out-of-bag rows that no voter was trained on, which "test_set" and "binomial" use.
     held_out : HeldOutPlan or None
-        Number of held-out rows, and the bound that they would give at the out-of-bag error of the vote; None unless it
-        is known, and below `headline` and the error of guessing.
+        Number of held-out rows, and the bound that they would give at the out-of-bag error of the vote; None unless
+        this error is known, and the bound below `headline` and the error of guessing.
     takes_reserve : bool, default=False
         True if the ensemble has a parameter ``reserve`` that holds rows out.
     """
@@ -362,7 +362,7 @@ def certify(
     y : array-like (n,)
         Labels.
     delta : float, default=0.05
-        Probability with which the headline may fail; and, separately, any bound of the table.
+        Probability with which the headline may fail; and, separately, one or more bounds of the table.
     on : {"validation", "oob"}, default="validation"
         "validation": rows that are new to the ensemble. A warning is issued if it errs on less than half as many of
         them as ``oof_score_`` or ``oob_score_`` say, beyond chance. "oob": each voter, and each pair of voters, is

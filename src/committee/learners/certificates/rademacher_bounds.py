@@ -194,7 +194,7 @@ def _leaves(model: Learner, n: int) -> int:
     if isinstance(model, QuadBoostClassifierCV) or model.dictionary in ("stumps", "all_stumps"):
         return 2
     if model.dictionary != "trees" or (model.max_depth is None and model.max_leaf_nodes is None):
-        unlimited = "trees of unlimited growth" if model.dictionary == "trees" else "classifiers of unknown make"
+        unlimited = "trees of unlimited growth" if model.dictionary == "trees" else "estimators of unknown make"
         raise ValueError(
             f"the complexity of the voters is unknown: they are {unlimited}. Give it as complexity, or set max_depth "
             "or max_leaf_nodes of dictionary='trees'."

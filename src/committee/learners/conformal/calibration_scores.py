@@ -103,7 +103,7 @@ class RowCategories:
 
 
 def group_words(group: Group) -> str:
-    return "a missing group" if group is None else f"group {group!r}"
+    return "the group of missing values" if group is None else f"group {group!r}"
 
 
 def sorted_groups(groups: Iterable[Group]) -> list[Group]:
@@ -146,7 +146,9 @@ def _list_of_groups(groups: Any) -> list[Any]:
 def _cells_of_column(X: Any, column: str | int) -> list[Any]:
     if isinstance(column, str):
         if not is_frame(X):
-            raise ValueError(f"group_by={column!r} is a name, and X has no named columns; give the column's number.")
+            raise ValueError(
+                f"group_by={column!r} is a name, and X has no named columns; give a data frame, or the column's number."
+            )
         frame = open_frame(X)
         check_names((column,), tuple(frame.columns), "group_by")
         return list(frame[column].to_list())
@@ -241,7 +243,7 @@ def warn_of_few_scores(known: CalibrationScores, categories: RowCategories, alph
         return
     first = max(few.tolist(), key=lambda category: float(count[category]))
     more = f" and {len(few) - 1} more" * (len(few) > 1)
-    words = "" if len(categories) == 1 else f"{categories.words(first)}{more}: "
+    words = "" if len(categories) == 1 else f"{categories.words(first)}{more}: {'at most ' * bool(more)}"
     # the smallest alphas of float64 need more rows than it can count
     needed = np.ceil((1.0 - alpha) / max(alpha, 1e-300) * (1.0 - ROUNDING))
     warn_user(f"{words}{count[first]:g} rows are scored, and an alpha of {alpha:g} needs {needed:.15g}; {unbounded}.")

@@ -123,7 +123,7 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     group_by: str | int | None = parameter(
         None,
         """Column of `X`, by name or number, whose values are groups: at most a share `alpha` of the rows of each
-        group may be missed. Other groups are given to `fit` as ``groups``.""",
+        group may be missed. Groups that are no feature are given to `fit` as ``groups``.""",
         str,
         Interval(Integral, 0, None, closed="left"),
         None,
@@ -265,8 +265,8 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
                 return found
         if self.on == "oob":
             raise ValueError(
-                f"on='oob' needs an estimator that leaves rows out, and {estimator!r} leaves none; give one with a "
-                "bootstrap, or cv=5 with on='auto'."
+                f"on='oob' needs an estimator whose fit leaves known rows out, as that of {estimator!r} does not; give "
+                "one with a bootstrap and no warm_start, or cv=5 with on='auto'."
             )
         # a splitter numbers all rows, those without weight too
         numbered = isinstance(self.cv, Integral | None)

@@ -279,8 +279,8 @@ def out_of_bag(model: Any, training: TrainingRows, *, leave_out: bool, trained_b
         return _out_of_fold_of_blend(model, training, leave_out=leave_out)
     if isinstance(model, TrainedEnsemble):
         raise ValueError(
-            f"on='oob': the votes of a {type(model).__name__} were chosen by these rows; use on='validation', with "
-            "rows that neither it nor its ensemble has seen."
+            f"on='oob': the votes of a {type(model).__name__} may have been chosen by these rows; use "
+            "on='validation', with rows that neither it nor its ensemble has seen."
         )
     committee = committee_of(model)
     n_voters = len(getattr(model, "estimators_", ())) if committee is None else committee.n_voters
@@ -333,13 +333,13 @@ def _out_of_fold_of_blend(model: Blend, training: TrainingRows, *, leave_out: bo
     if leave_out:
         raise ValueError(
             f'method="plus" needs predictions without each row, which the {type(model).__name__} does not keep; use '
-            'method="base", or cv=5.'
+            'method="base", or, unless it is trained already, cv=5.'
         )
     kept = next((getattr(model, name) for name in OOF_ATTRIBUTES if hasattr(model, name)), None)
     if kept is None:
         raise NoUnseenRowsError(
             f"the {type(model).__name__} has no out-of-fold predictions: its rows are too few, or it was trained with "
-            "keep_oof=False. Train it with keep_oof=True, or use on='validation'."
+            "keep_oof=False. Train it on more rows with keep_oof=True, or use on='validation' with held-out rows."
         )
     if len(kept) != len(training):
         raise ValueError(

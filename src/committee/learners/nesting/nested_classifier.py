@@ -197,7 +197,7 @@ class NestedClassifier(CalibratedClassifier):
             if not len(growth):
                 raise ValueError(
                     f"voter={self.voter!r} has no rows of two classes to learn from: beside the heaviest rows the "
-                    "weights of one class round to 0. Give a sample_weight that varies by fewer orders of magnitude."
+                    "weights of one class round to 0. Give weights that vary by fewer orders of magnitude."
                 )
         if all(growth.useless for growth in run.growths):
             warn_user(

@@ -209,10 +209,10 @@ class MatryoshkaClassifier(NestedClassifier):
     _: KW_ONLY
     levels: int | None = parameter(
         None,
-        """Levels of "binary", which has 2^levels voters. None: 6, or as many as the rows allow.""",
+        """Levels of "binary", of up to 2^levels voters a score. None: 6, or as many as the rows allow.""",
         Interval(Integral, 1, 30, closed="both"),
     )
-    max_voters: int = parameter(64, """Most voters of "greedy".""", COUNT)
+    max_voters: int = parameter(64, """Most voters of a score of "greedy".""", COUNT)
     rate: Rate = parameter(
         "voters",
         """Unit by which "greedy" compares decreases of the bound: a voter, or a second of training (such a run

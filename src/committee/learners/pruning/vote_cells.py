@@ -54,8 +54,8 @@ class VoteCells:
             nodes = np.flatnonzero(forest.feature == feature)
             if (words[nodes] > 0).any() and (words[nodes] == 0).any():
                 raise ValueError(
-                    f"ensemble splits column {feature} both at thresholds and by categories; train it on a table whose "
-                    "columns are one or the other."
+                    f"ensemble splits column {feature} both at thresholds and by categories; set fewest=None, or train "
+                    "it on a table whose columns are one or the other."
                 )
             if words[nodes].any():
                 column, left = _by_categories(feature, np.stack([sides[node] for node in nodes.tolist()]))

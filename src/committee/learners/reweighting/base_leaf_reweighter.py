@@ -90,8 +90,8 @@ class BaseLeafReweighter(TrainedEnsemble):
 
     voters_: Index = fitted(
         """Numbers of the kept trees in the ensemble, in the order of the committee. Boosters of several classes have a
-        tree per class and round, numbered round by round; each kept tree votes for all classes. If they are kept whole,
-        rounds are numbered.""",
+        tree per class and round, numbered round by round; each kept tree votes for all classes. If such a booster
+        is kept whole, its rounds are numbered.""",
         "intp array (K,)",
     )
     C_: float = fitted("Chosen `C`; NaN if the ensemble is kept whole.", "float")
@@ -147,7 +147,7 @@ class BaseLeafReweighter(TrainedEnsemble):
         """Rows that `fit` is given. "oob": the training rows, for an ensemble whose out-of-bag rows are stored or can
         be drawn again. "validation": rows that it has not seen. "train": the training rows of an ensemble whose trees
         have seen all of them, as in boosting; votes are then fitted to the ensemble's predictions of these rows and of
-        synthetic rows between near ones, and `class_weight` weighs the predicted class shares.""",
+        synthetic rows between near ones, and a classifier's `class_weight` weighs the predicted class shares.""",
     )
     cut: Literal["subtree", "depth"] = parameter(
         "subtree",
@@ -173,7 +173,8 @@ class BaseLeafReweighter(TrainedEnsemble):
     )
     cv: Any = parameter(
         5,
-        """Folds of the cross-validation; a number means shuffled folds, stratified if every class has as many rows.""",
+        """Folds of the cross-validation; a number means shuffled folds, in classification stratified if every class has
+        as many rows as there are folds.""",
         "cv_object",
         type_words="int, splitter or iterable of (train, test)",
     )
@@ -297,8 +298,8 @@ class BaseLeafReweighter(TrainedEnsemble):
             return
         warn_user(
             f"pruned to {step.cut.n_nodes} nodes, the ensemble loses {step.lost:.2g} ± {step.lost_error:.1g} of its "
-            f"accuracy on rows that the trees have not seen; max_loss={NOTABLE_LOSS:g} finds the fewest nodes that "
-            "lose less, or give a larger max_nodes.",
+            f"accuracy on rows that the trees have not seen; give a larger max_nodes, and max_loss={NOTABLE_LOSS:g} "
+            "for the fewest nodes that lose less.",
         )
 
     @property

@@ -379,11 +379,11 @@ def prune_leaves(
 ) -> LeafReweighter | LeafReweighterRegressor:
     """Fit a leaf re-weighter, with its parameters in `options`, that keeps no reference to the ensemble."""
     if X is None or y is None:
-        raise ValueError("this level needs rows; pass X and y: those of the fit, or others with on='validation'.")
+        raise ValueError("this level needs rows; pass X and y: rows as the parameter on describes them.")
     if limits.max_voters is not None:
         raise ValueError(
             f"max_voters={limits.max_voters!r} limits whole voters, and this level limits nodes; give max_nodes "
-            "instead, or level='voter'."
+            "instead, or, for votes of classes, level='voter'."
         )
     max_nodes = limits.max_nodes
     if max_nodes is None:

@@ -73,7 +73,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
         intercept.) The link is the ensemble's, or `Softmax` in place of `Share` where weights are negative.
     weights_, own_weights_ : float64 array (T,)
         New weights, and the ensemble's own, times the voters' spread (the largest lead that a vote can give a class).
-        Each array sums to one if no weight is negative.
+        Each array sums to one if no weight is negative. After `prune` both are those of the voters that stay.
     voters_ : intp array
         Numbers of the voters of ``committee_`` in the ensemble; after `prune`, in that of the model that was pruned.
     objective_ : Objective
@@ -161,7 +161,7 @@ class MarginReweighter(TrainedEnsembleClassifier):
         ensemble = self.trained
         committee = trained_committee(ensemble)
         if committee.n_voters < 2:
-            raise ValueError(f"ensemble has {committee.n_voters} voter; re-weighting needs at least 2: train more.")
+            raise ValueError(f"ensemble has {committee.n_voters} of the 2 voters that re-weighting needs; train more.")
         refuse_missing(ensemble, committee, X)
         warn_of_other_order(X, y=y, sample_weight=sample_weight)
         votes = SignedVotes.of(committee, X, y, n_threads=n_threads(self.n_jobs))

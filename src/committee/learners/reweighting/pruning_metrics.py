@@ -182,8 +182,8 @@ class ScorerMetric(PruningMetric):
         except (TypeError, ValueError, AttributeError) as error:
             several = self.classes is not None and len(self.classes) > 2
             raise ValueError(
-                f"metric={self.name!r} gives no score of {len(y)} rows: {' '.join(str(error).split())}"
-                + (" Use a scorer of several classes, such as 'roc_auc_ovr' or 'f1_macro'." if several else "")
+                f"metric={self.name!r} gives no score of {len(y)} rows: {' '.join(str(error).split()).rstrip('.')}."
+                + (" Scorers of several classes are, for example, 'roc_auc_ovr' and 'f1_macro'." if several else "")
             ) from error
         if not isinstance(found, Real) or not np.isfinite(float(found)):
             raise ValueError(
@@ -404,7 +404,7 @@ def check_max_loss(max_loss: float, min_gain: float | None, on: str) -> None:
         raise ValueError(f"max_loss={max_loss!r} and min_gain={min_gain!r} both choose the size; give one of them.")
     if on == "train":
         raise ValueError(
-            f"max_loss={max_loss!r} needs rows that the trees were not trained on, which on='train' does not have; "
+            f"max_loss={max_loss!r} needs rows that the ensemble was not trained on, which on='train' does not have; "
             "hold rows back and give them with on='validation'."
         )
 

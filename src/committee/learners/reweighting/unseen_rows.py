@@ -84,9 +84,9 @@ def enough_oob_trees(unseen: Mask) -> bool:
 def refuse_few_oob_trees(unseen: Mask, max_loss: float) -> None:
     if not enough_oob_trees(unseen):
         raise ValueError(
-            f"max_loss={max_loss!r} is evaluated by the trees that have not seen a row, "
+            f"max_loss={max_loss!r} is evaluated by the voters that have not seen a row, "
             f"{unseen.sum(axis=1).mean():.2f} of {unseen.shape[1]} on average, and at least 3 are needed; train more "
-            "trees, or give other rows with on='validation'."
+            "voters, or give other rows with on='validation'."
         )
 
 
