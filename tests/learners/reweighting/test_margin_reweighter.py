@@ -266,7 +266,7 @@ def test_accuracy_and_margins_on_the_path_are_those_of_the_committee():
         (GradientBoostingRegressor(n_estimators=3).fit(X, y), TypeError, REGRESSOR),
         (None, TypeError, "must be a fitted classifier"),
         (FOREST_VOTERS.select(slice(0, 1)), ValueError, "1 of the 2 voters that re-weighting needs"),
-        (FOREST_VOTERS.select(slice(None), np.zeros(40)), ValueError, "No voter of the ensemble has any weight"),
+        (FOREST_VOTERS.select(slice(None), np.zeros(40)), ValueError, "Every voter of the ensemble has weight 0"),
         (RandomForestClassifier(3).fit(X, np.zeros(400)), ValueError, "has one class; at least two are needed"),
     ],
     ids=lambda part: type(part).__name__ if not isinstance(part, str | type) else "",
