@@ -129,7 +129,7 @@ def check_category_counts(table: TableSchema, max_bins: int) -> None:
     for j in np.flatnonzero(table.n_categories > max_bins).tolist():
         raise ValueError(
             f"column {table.column(j)!r} has {table.n_categories[j]} categories, more than max_bins={max_bins}; "
-            "raise max_bins (up to 65535), join rare categories, or drop the column if it is an identifier."
+            "raise max_bins, join rare categories, or drop the column if it is an identifier."
         )
 
 

@@ -486,7 +486,8 @@ def whole_number_reason(name: str, cells: NDArray[np.integer]) -> str | None:
     if n < LEAST_ROWS or len(np.unique(cells)) < n:
         return None
     if (np.diff(cells) == cells[1] - cells[0]).all():  # also where differences exceed 64 bits, as these wrap around
-        return "counts the rows"
+        step = int(cells[1]) - int(cells[0])
+        return "counts the rows" if abs(step) == 1 else f"counts the rows in steps of {step:,}"
     if int(cells.max()) - int(cells.min()) == n - 1:
         return f"holds each of {n:,} consecutive numbers once"
     return f"has another number in each of the {n:,} rows" if is_named_like_an_identifier(name) else None

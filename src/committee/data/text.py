@@ -133,7 +133,6 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 @contextmanager
 def reworded_errors(words: Callable[[str], str]) -> Iterator[None]:
-    """Reword the message of a ValueError by `words`."""
     try:
         yield
     except ValueError as error:

@@ -187,7 +187,7 @@ def test_a_file_that_changes(tmp_path, monkeypatch):
         return blocks(matrix)
 
     monkeypatch.setattr(OutOfCoreMatrix, "blocks", after_a_change)
-    refuses(scan(path), r"rows.parquet' has changed since its rows were first read; fit again", y="label")
+    refuses(scan(path), r"rows.parquet' has changed since its rows were first read; begin again", y="label")
 
     def after_its_end(matrix: OutOfCoreMatrix, n_threads: int = 1) -> Any:
         path.unlink()

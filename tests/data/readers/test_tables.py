@@ -207,7 +207,7 @@ def test_id_like_columns() -> None:
     )
     found = id_like_columns(frame.drop("label"))
     assert found == {
-        "up": "counts the rows",
+        "up": "counts the rows in steps of 3",
         "down": "counts the rows",
         "customerNo": "has another number in each of the 40 rows",
         "shuffled": "holds each of 40 consecutive numbers once",

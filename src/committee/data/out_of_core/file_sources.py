@@ -121,8 +121,8 @@ def _check_ignored_folders(files: Sequence[FoundFile]) -> None:
     if other is not None:
         raise ValueError(
             f"{str(files[0].path)!r} and {str(files[other].path)!r} are in folders whose names give different values "
-            "of a column, which are read only below a given folder or pattern; give the folder that holds all of them, "
-            'or a pattern in quotation marks, such as "folder/*/*.parquet"'
+            "of a column, or none, and are read only below a given folder or pattern; give the folder that holds all "
+            'of them, or a pattern in quotation marks, such as "folder/*/*.parquet"'
         )
 
 

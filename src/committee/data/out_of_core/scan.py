@@ -274,7 +274,7 @@ class FileStamps:
                 same = False
             if not same:
                 raise ValueError(
-                    f"{str(path)!r} has changed since its rows were first read; fit again, on files that are left alone"
+                    f"{str(path)!r} has changed since its rows were first read; begin again, and leave it alone"
                 )
 
 

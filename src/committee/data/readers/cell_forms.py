@@ -150,7 +150,7 @@ def _text_notes(column: pl.Series, order: str | None) -> list[str]:
     what = "1 cell is no date or time" if n == 1 else f"{n:,} cells are no dates or times"
     return [
         f"column {column.name!r} is read as text because {what} ({describe_cells(column, wrong)}); if they mean"
-        " missing, name them by --missing, or leave them empty in the file"
+        " missing, name them by --missing, or leave them empty"
     ]
 
 
@@ -331,19 +331,20 @@ def _refusal(name: str, cells: Sequence[str], odd: Sequence[str], kind: str, rem
 
 
 def _remedy(name: str, kind: str, odd: Sequence[str]) -> str:
-    convert = "pandas.to_numeric" if kind == "numbers" else "pandas.to_datetime"
     shown = ", ".join(map(repr, odd[:3])) + ", ..." * (len(odd) > 3)
     missing = f"missing=[{shown}]" if odd else ""
     by_reader = f"Read the table by X = committee.TableReader({missing}).fit_transform(X)"
-    return f"{by_reader}, or convert the column, e.g. by {convert}"
+    return f"{by_reader}, or convert the column to {kind}"
 
 
 def _remedy_of_pieces(name: str, kind: str, odd: Sequence[str]) -> str:
     strict = ", strict=False" if odd else ""
-    convert = f"cast(pl.Float64{strict})" if kind == "numbers" else "str.to_datetime()"
+    plain, convert = (
+        ("plain numbers", f"cast(pl.Float64{strict})") if kind == "numbers" else ("ISO dates", "str.to_datetime()")
+    )
     return (
-        f"Convert the column in the pieces, as by pl.col({name!r}).{convert} in a LazyFrame of polars, or fit the files"
-        " by the command line, which reads them"
+        f"Convert the column in the pieces, {plain} as by pl.col({name!r}).{convert} in a LazyFrame of polars, or fit"
+        " files by the command line, which reads them"
     )
 
 

@@ -123,7 +123,7 @@ def missing_marks_note(name: str, marks: Mapping[str, int], *, learned: bool = F
     shown = ", ".join(f"{mark!r} {'once' if k == 1 else f'{k:,} times'}" for mark, k in frequent)
     what = "1 cell is" if n == 1 else f"{n:,} cells are"
     why = (
-        "as the model learned from numbers or dates"
+        "as the column is one of numbers or dates"
         if learned
         else f"as all others are numbers or dates; --categorical {shlex.quote(name)} takes them for categories"
     )

@@ -71,7 +71,7 @@ def select_features(
         ]
     notes += [
         f"column {name!r} is read as text because {cells}{part}; if they mean missing, name them by --missing, or leave"
-        " them empty in the file"
+        " them empty"
         for name, cells in nearly.items()
     ]
     notes += unit_notes(X.drop({*found, *nearly, *categorical}, strict=False))
