@@ -113,8 +113,9 @@ class Committee(WeightedVotes):
         Returns
         -------
         Committee
-            With the predictions and probabilities of the original. scikit-learn's hard ``VotingClassifier`` has no
-            probabilities; the committee gives vote shares. XGBoost adds in float32, the committee in float64.
+            With the predictions and probabilities of the original, up to rounding: XGBoost adds in float32, the
+            committee in float64. In place of probabilities, which scikit-learn's hard ``VotingClassifier`` lacks, the
+            committee gives vote shares.
 
         Raises
         ------
@@ -372,7 +373,7 @@ class RegressionCommittee(WeightedVotes):
         Returns
         -------
         RegressionCommittee
-            With the predictions of the original. XGBoost adds in float32, the committee in float64.
+            With the predictions of the original, up to rounding: XGBoost adds in float32, the committee in float64.
 
         Raises
         ------

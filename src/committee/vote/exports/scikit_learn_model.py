@@ -32,9 +32,10 @@ def as_sklearn(estimator: Any, *, keep: Kept = "probabilities") -> Any:
     """Return a fitted tree model as a model of scikit-learn that does not need this library.
 
     Means of class shares and of numbers become decision trees or forests. Sums that are log-odds, numbers or
-    logarithms, and tables with categorical columns become histogram boosting. Other links become a
-    ``CalibratedClassifierCV`` around one of these. Predictions are the same within 1e-12, except for ties of forests
-    with new weights, which scikit-learn gives to the first class and this library to the sum that is rounded up.
+    logarithms, and tables with categorical columns become histogram boosting. For other links, and for class shares by
+    boosting, a ``CalibratedClassifierCV`` is put around one of these. Predictions are the same within 1e-12, except for
+    ties of forests with new weights, which scikit-learn gives to the first class and this library to the sum that is
+    rounded up.
 
     Parameters
     ----------
