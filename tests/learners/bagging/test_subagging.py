@@ -267,7 +267,7 @@ def test_rows_that_every_voter_saw_are_counted():
     [
         ({"max_samples": 101}, "max_samples=101 asks for 101 rows without replacement, but only 100.*lower it"),
         ({"max_samples": 1}, "max_samples=1 is fewer than the 2 classes.*raise it"),
-        ({"estimator": LinearSVC(), "voting": "soft"}, r"voting='soft' needs predict_proba.*LinearSVC\(\).*use 'hard'"),
+        ({"estimator": LinearSVC(), "voting": "soft"}, r"needs predict_proba.*LinearSVC\(\).*set voting='hard'"),
         ({"estimator": TreeVoter(max_depth=0)}, "'max_depth' parameter of TreeVoter"),
     ],
 )

@@ -38,7 +38,7 @@ R = TypeVar("R", Rows, TargetRows)
 
 @dataclass(frozen=True, eq=False)
 class DrawnTree:
-    """A tree, its m out-of-bag rows, and the node number of the leaf of each; both empty if no votes are needed."""
+    """A tree, its m out-of-bag rows, and the node number of each one's leaf; m = 0 if no votes are needed."""
 
     forest: Forest
     left_out: I32
@@ -354,7 +354,7 @@ def refuse_balanced_weights(class_weight: Any, reserve: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Reserve:
-    """Rows that no tree is grown on, encoded by the schema of the training rows."""
+    """Rows that no fit uses, encoded by the schema of the training rows."""
 
     rows: Rows
     numbers: NDArray[np.int64]
@@ -372,7 +372,7 @@ class Reserve:
         counted: Mask,
         random: np.random.RandomState,
     ) -> tuple[Rows, Reserve, TableSchema]:
-        """Draw the reserve; return the other rows, the reserve, and the schema of the former.
+        """Draw the reserve; return the other rows, the reserve, and the schema of the other rows.
 
         Categories that only rows of the reserve have are unseen ones, as in new rows. `counted` is the mask of the
         user's rows that have weight.

@@ -247,7 +247,7 @@ class SubaggingClassifier(SubsampledVote):
             )
         if self.voting == "soft" and not hasattr(template, "predict_proba"):
             raise ValueError(
-                f"voting='soft' needs predict_proba, which estimator={self.estimator!r} lacks; use 'hard'."
+                f"voting='soft' needs predict_proba, which estimator={self.estimator!r} lacks; set voting='hard'."
             )
         return template
 

@@ -288,9 +288,9 @@ def temperature_of(fits: Sequence[SmallerFit], share_of_rows: float, share_of_ro
 
 
 def sampled_rows(rows: Rows, most: int, n_threads: int) -> Rows:
-    """Return rows of a count of about `most`, chosen by digests of their cells, and all of a class with fewer than two.
+    """Return rows of a count of about `most`, chosen by digests of their cells.
 
-    Rows of at most that count are returned as they are.
+    Of a class with fewer than two such rows all are returned. Rows of at most that count are returned as they are.
     """
     if rows.count <= most:
         return rows

@@ -159,7 +159,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             raise
 
     def _most_tasks(self, X: Any) -> int | None:
-        """Most rounds or voters that callbacks see: None if it depends on the rows, 0 for a fit of one task."""
+        """Most rounds, voters or candidates of a fit; None if it depends on the rows, 0 for a fit of one task."""
         return 0
 
     def _no_checkpoint(self, X: Any) -> str | None:

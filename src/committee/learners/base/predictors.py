@@ -211,7 +211,7 @@ class BaseRegressor(RegressorMixin, CommitteeEstimator):
         return TargetRows(encoded, target, own, uniform=weights is None)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D targets."""
+        """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D numbers."""
         return self._answers(X, "predict")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -287,7 +287,7 @@ class WarmStart(CommitteeEstimator):
         if earlier.table != self.table_:
             raise ValueError(
                 f"warm_start continues a committee with other columns: {_difference(earlier.table, self.table_)}. Give "
-                "X as in the first fit, or set warm_start=False."
+                "the data of the first fit, or set warm_start=False."
             )
         if isinstance(earlier, Committee):
             same["classes"] = (earlier.classes.tolist(), self.classes_.tolist())
@@ -324,4 +324,4 @@ def _difference(then: TableSchema | None, now: TableSchema) -> str:
             odd = sorted(set(before or ()).symmetric_difference(after or ()), key=str)
             words = f"other categories, as for {quoted(odd, 5)}" if odd else "its categories in another order"
             return f"column {name!r} has {words}"
-    return "the target statistics of high-cardinality categories were learned on other rows"
+    return "the target statistics of high-cardinality categories were learned on other data"

@@ -211,7 +211,6 @@ class Member:
     """Temperature of the committees' links; None: their links are as trained."""
 
     def sharpened(self, sharpness: float) -> Member:
-        """Copy with the temperature, if there is one, divided by `sharpness`."""
         if self.temperature is None:
             return self
         temperature = self.temperature / sharpness
