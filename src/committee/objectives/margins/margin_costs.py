@@ -175,7 +175,7 @@ def _least_absolute(lines: MarginMatrix, centre: float) -> Solution:
     if said != highspy.HighsModelStatus.kOptimal:
         raise RuntimeError(
             f"HiGHS reports the program of least absolute deviations of {r} lines as {status!r}. "
-            "Look for votes or row weights of very different size."
+            "Look for votes or row weights of very different size, or give fewer rows."
         )
     solution = highs.getSolution()
     weights = clip_to_simplex(np.array(solution.row_dual))

@@ -238,7 +238,7 @@ class _Program:
             raise InfeasibleError(f"No weights satisfy all {len(self)} lines of the program (HiGHS: {said!r}).")
         raise RuntimeError(
             f"HiGHS reports the program of {len(self)} lines and {len(self.cost)} weights as {said!r}. "
-            "Look for votes or row weights of very different size."
+            "Look for votes or row weights of very different size, or give fewer rows."
         )
 
     def bound(self) -> float:

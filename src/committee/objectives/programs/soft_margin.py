@@ -129,7 +129,7 @@ class SoftMarginLP:
             solved = max(solved, self._solution(before, u, status), key=lambda one: one.value)
             warn_user(
                 f"HiGHS stopped before the optimum ({status}): the weights are the best so far, and at most "
-                f"{solved.gap:.3g} below the largest soft margin. Raise the limit.",
+                f"{solved.gap:.3g} below the largest soft margin. Raise the limit, or give fewer rows.",
                 ConvergenceWarning,
             )
         self._best = solved.weights
