@@ -312,8 +312,8 @@ class MulticlassDual:
         if reached in (status.kUnbounded, status.kUnboundedOrInfeasible):
             raise InfeasibleError(f"No weights satisfy all lines of the program of {what} (HiGHS: {said!r}).")
         raise RuntimeError(
-            f"HiGHS reports the program of {what} as {said!r}. Look for votes or row weights of very different size, or "
-            "give fewer rows."
+            f"HiGHS reports the program of {what} as {said!r}. Look for votes or row weights of very different size, "
+            "or give fewer rows."
         )
 
     def of_rows(self, u: F64) -> F64:
