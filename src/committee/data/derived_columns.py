@@ -359,10 +359,11 @@ def _unpacked(packed: str, n_terms: int) -> F64:
 
 
 class TextEncoder(ColumnEncoder):
-    """Encode columns of text as few numbers: tf-idf of words and of runs of letters, reduced by an SVD.
+    """Encode columns of text as few numbers: tf-idf of words and of runs of letters, each reduced by an SVD.
 
-    Terms are the 2,000 most frequent words and the 4,000 most frequent runs of 3 and 4 letters or other characters,
-    weighted and reduced by scikit-learn's ``TfidfVectorizer`` and ``TruncatedSVD``. Missing texts are NaN.
+    Terms are, in up to 20,000 different texts, the 2,000 most frequent words and the 4,000 most frequent runs of 3 and
+    4 letters or other characters, weighted and reduced by scikit-learn's ``TfidfVectorizer`` and ``TruncatedSVD``.
+    Missing texts are NaN.
 
     `CommitteeClassifier` and `CommitteeRegressor` encode texts of data frames by themselves (``derived_columns``).
 

@@ -221,9 +221,9 @@ class Checkpoint:
 
     ``fit(X, y, checkpoint=path)`` means ``checkpoint=Checkpoint(path)``. A fit resumes from an existing file and writes
     it as it goes on, always as a whole. Only a fit of the same learner of the same version, with the same parameters
-    (except `n_jobs` and `on_interrupt`) on the same rows, resumes; it ends with the same bits as an uninterrupted one
-    (a committee with a `time_limit`: with other members perhaps). The file stays when the fit has ended, so that the
-    same fit is then done at once: remove it when the model is saved.
+    (except `n_jobs` and `on_interrupt`) on the same rows, resumes; others raise `CheckpointError`. A resumed fit ends
+    with the same bits as an uninterrupted one (a committee with a `time_limit`: with other members perhaps). The file
+    stays when the fit has ended, so that the same fit is then done at once: remove it when the model is saved.
 
     The file holds the costly results: trees, stumps, members, solutions of re-weightings. Loading it never runs code
     and takes up to four times its size in memory. After Ctrl-C it is written once more, unless that takes long. A file

@@ -121,7 +121,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is not a model of this library, is truncated or changed, is of a newer version, or holds values that
+        If the file is not a model of this library, is truncated or changed, has a newer schema, or holds values that
         training cannot produce.
     OSError
         If the file cannot be read.

@@ -198,7 +198,8 @@ class ParquetFiles:
         missing = [name for name in wanted or () if name not in names]
         if missing and missing[0] in self._names_in_files:
             raise ValueError(
-                f"{str(path)!r}: there is no column {missing[0]!r}, which others have; add it, or omit it in columns="
+                f"{str(path)!r}: there is no column {missing[0]!r}, which others have; add it, or fit without it by"
+                " columns="
             )
         if missing:
             raise ValueError(

@@ -238,10 +238,10 @@ def split_target(frame: pl.DataFrame, target: str) -> tuple[pl.DataFrame, NDArra
     if labels.dtype.is_float():
         labels = labels.fill_nan(None)
     if labels.null_count():
-        first = labels.is_null().arg_max()
+        first, drop = labels.is_null().arg_max(), "drop these rows, or " * (labels.null_count() < frame.height)
         raise ValueError(
             f"target {target!r} is missing in {labels.null_count()} of {frame.height} rows "
-            f"(first in row {first}); drop these rows, or fill in their labels"
+            f"(first in row {first}); {drop}fill in their labels"
         )
     if labels.dtype in (pl.String, pl.Categorical, pl.Enum):
         y: NDArray[Any] = np.array(labels.cast(pl.String).to_list(), dtype=np.str_)
