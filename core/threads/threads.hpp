@@ -62,8 +62,8 @@ class ThreadTeam {
     return static_cast<int>(std::clamp<std::int64_t>(work / worth, 1, n_threads_));
   }
 
-  // Starts the threads that so much work to come deserves, though it comes in parts too small to start any. Returns
-  // the number of threads for it.
+  // Starts all threads if so much work to come deserves two or more, though it comes in parts too small to start any.
+  // Returns how many it deserves.
   int start_for(std::int64_t work) {
     const int threads = wanted(work);
     if (threads > 1) start();

@@ -96,7 +96,7 @@ class GradientChildren {
     if (!splitting.empty()) find_splits(splitting);
   }
 
-  // Nobody splits the node.
+  // The node stays a leaf: its histogram and those of its children are free again.
   void give_back(Node& node) {
     if (!node.histogram.sums.empty()) histograms_.give_back(std::move(node.histogram));
     for (Node* child : {node.left_child.get(), node.right_child.get()})
