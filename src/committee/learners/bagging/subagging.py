@@ -51,7 +51,7 @@ CELLS = 4_000_000  # most votes, or covariances of rows and votes, in memory at 
 @with_parameters
 class SubsampledVote(GroupedRows, CalibratedClassifier):
     draws_: NDArray[np.uint8] = fitted(
-        """Training rows of each voter, one bit a row as in `numpy.packbits`. Absent with ``bootstrap=True``, for one
+        """Training rows of each voter, one bit a row as in `numpy.packbits`. Absent for draws with replacement, for one
         class, and where groups were drawn, as are the attributes that follow from it.""",
         "uint8 array (n_estimators, ceil(n / 8))",
     )
@@ -142,7 +142,7 @@ class SubsampledVote(GroupedRows, CalibratedClassifier):
         check_is_fitted(self)
         if not hasattr(self, "draws_"):
             raise AttributeError(
-                "this model has no record of subsamples: bootstrap was True, the training rows had one class, whole "
+                "this model has no record of subsamples: rows were drawn with replacement or had one class, whole "
                 "groups or copies of rows were drawn, or an earlier release trained it. Fit it without these."
             )
         return self.draws_

@@ -74,12 +74,12 @@ class CalibratedClassifier(BaseClassifier):
     calibrate: Literal["auto"] | bool | None = parameter(
         "auto",
         """Temperature scaling of the probabilities, with the least log loss on rows that the voters were not trained
-        on; predicted classes stay. The rows are those out of bag, or else `X_val` or those held out by early
-        stopping, or else rows of up to five folds, each predicted by a fit on the others, until there are 100 of them,
-        which costs 0.8 to 4 further fits. In place of folds AdaBoost and LPBoost on 400 rows or more have half of the
-        rows, or of a sample, predicted by a fit of fewer rounds on the other half, which costs 0.3 to 1 further fits
-        below a few thousand rows and 0.1 to 0.3 at 100,000. A fit that depends on the clock is not calibrated. None,
-        False: the votes as they are.""",
+        on; predicted classes stay. The rows are those out of bag, or, for learners with early stopping, its held-out
+        rows or `X_val`, or else rows of up to five folds, each predicted by a fit on the others, until there are 100 of
+        them, which costs 0.8 to 4 further fits. In place of folds AdaBoost and LPBoost on 400 rows or more have half of
+        the rows, or of a sample, predicted by a fit of fewer rounds on the other half, which costs 0.3 to 1 further
+        fits below a few thousand rows and 0.1 to 0.3 at 100,000. A fit that depends on the clock is not calibrated.
+        None, False: the votes as they are.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
     )

@@ -257,8 +257,8 @@ class HeldOutScore:
             self.scores[name] = []
             if not rows.uniform and not _takes_weights(scorer):
                 raise ValueError(
-                    f"scoring={each!r} takes no sample_weight, but the scored rows have weights (sample_weight, "
-                    "sample_weight_val or class_weight). Choose a scorer that takes it, or fit without weights."
+                    f"scoring={each!r} takes no sample_weight, but the scored rows have weights, of rows "
+                    "or classes. Choose a scorer that takes it, or fit without weights."
                 )
 
     def __call__(self, t: int) -> float:

@@ -237,8 +237,8 @@ def categorical_features(more: str = "") -> Any:
     return parameter(
         "from_dtype",
         f"""Categorical columns, by name, number or mask; "from_dtype": text, categorical and boolean columns
-        of a data frame. None: none. In a column of more than 16 categories, or more than `max_bins`, each becomes a
-        number: the mean target of its rows, cross-fitted and shrunk. {more}""",
+        of a data frame. None: none. In a column of more than 16 categories, or than a `max_bins` below 16, each becomes
+        a number: the mean target of its rows, cross-fitted and shrunk. {more}""",
         "no_validation",
         type_words='"from_dtype", None, list or mask',
     )
@@ -309,7 +309,7 @@ def scoring(of: str = "early stopping follows", more: str = HELD_OUT) -> Any:
         f"""Score that {of} in place of the loss: a scorer's name, as in ``sklearn.metrics.get_scorer_names()``, or a
         callable ``(model, X, y, sample_weight=None)`` whose result is better the larger it is. Of several in a list the
         first is followed, and all are in `evals_result_`. {more} `X` are the scored rows, encoded; `model` predicts no
-        others. Row weights include `class_weight`. `validation_scores_` has the scores of early stopping.""",
+        others. Row weights include those of classes. `validation_scores_` has the scores of early stopping.""",
         str,
         callable,
         list,

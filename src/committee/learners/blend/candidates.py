@@ -294,8 +294,8 @@ class CandidateChoice(CommitteeEstimator):
             if one.estimator is not None and weight_argument(one.estimator) is None:
                 raise ValueError(
                     f"candidates has {one.name!r}, {one.estimator!r}, whose fit takes no sample_weight, and the rows "
-                    "have weights (sample_weight or class_weight) that are no small whole numbers. Leave out the "
-                    "candidate or the weights."
+                    "have weights, of rows or classes, that are no small whole numbers. Leave out the candidate "
+                    "or the weights."
                 )
 
     def _no_checkpoint(self, X: Any) -> str | None:
