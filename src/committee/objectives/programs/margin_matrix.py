@@ -54,7 +54,9 @@ class MarginMatrix:
         if self.unseen is not None:
             counted &= self.unseen.any(axis=1)
         if not counted.any():
-            raise ValueError("No row is left: every row has weight 0 or was seen by all voters; give other rows.")
+            raise ValueError(
+                "No row is left: none has weight and, out of bag, a voter that was not trained on it; give other rows."
+            )
         S, first, unseen = self.matrix, self.first, self.unseen
         if not counted.all():
             S = S[self.of_rows(counted)]
