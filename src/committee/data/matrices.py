@@ -185,10 +185,9 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
     if values.dtype.kind in "UT" and isinstance(X, list | tuple):
         values = np.asarray(X, dtype=object)  # as text, one string would turn every number into a string
     if values.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {values.ndim}D array instead; Reshape your data: X.reshape(-1, 1) "
-            "for one column, X.reshape(1, -1) for one row"
-        )
+        of_few = "X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
+        how = of_few if values.ndim < 2 else "X.reshape(len(X), -1)"
+        raise ValueError(f"Expected 2D array, got {values.ndim}D array instead; Reshape your data: {how}")
     if values.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X is an array of {values.dtype}; give {PARTS}")
     if values.dtype.kind in "mM":
