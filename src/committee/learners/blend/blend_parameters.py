@@ -87,7 +87,7 @@ class BlendParameters(CommitteeEstimator):
     )
     min_gain: float = parameter(
         0.25,
-        """Members whose gain is less than this many standard errors are left out, the least first, and the others
+        """The member of least gain is left out as long as this gain is at most so many standard errors, and the others
         weighed anew.""",
         Interval(Real, 0.0, None, closed="left"),
     )

@@ -51,8 +51,8 @@ class CommitteeClassifier(Blend, BaseClassifier):
 
         p(x) = sum_k w_k p_k(x).
 
-    Members are removed whose gain to the vote is less than `min_gain` standard errors. A member trained on folds votes
-    by the mean of its fits.
+    The member of least gain to the vote is removed as long as this is at most `min_gain` standard errors. A member
+    trained on folds votes by the mean of its fits.
 
     Attributes
     ----------

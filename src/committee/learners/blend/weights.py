@@ -402,10 +402,10 @@ def select_members(
 ) -> WeightedVote:
     """Weigh members by the `known` validation rows, without those of too little gain (backward elimination).
 
-    A member stays if the loss of the vote without it is higher by more than `min_gain` standard errors, and
-    `too_large`, of the members, their gains and standard errors, does not choose it. `losses` (of rows) and `score`
-    take predictions ``(n, K)`` of the vote; `weigh` takes those of each member, and `sharpness` also their weights:
-    the temperatures of those that stay are divided by it, unless it is None.
+    The member of least gain goes as long as the loss of the vote without it rises by at most `min_gain` standard
+    errors, then those that `too_large`, of the members, their gains and standard errors, chooses. `losses` (of rows)
+    and `score` take predictions ``(n, K)`` of the vote; `weigh` takes those of each member, and `sharpness` also their
+    weights: the temperatures of those that stay are divided by it, unless it is None.
     """
 
     def vote(predictions: Sequence[F64]) -> tuple[F64, F64]:
