@@ -56,9 +56,7 @@ _MOST_SECONDS = 1e14  # about 3 million years, within what NumPy's days and mont
 
 
 def date_part(seconds: F64, part: DatePart) -> F64:
-    """Return a part of dates: months from 1 with the elapsed share of the month (1.5 is mid-January), weekdays from
-    Monday (1) to Sunday (7), hours from 0 with minutes and seconds as fractions.
-    """
+    """Return a part of dates as `DateEncoder` encodes it."""
     known = np.abs(seconds) <= _MOST_SECONDS  # False for NaN
     moments = np.where(known, seconds, 0.0)
     day = np.floor(moments / SECONDS_PER_DAY)
@@ -84,7 +82,6 @@ def part_text(value: float, part: str) -> str | None:
 
 
 def varying_parts(seconds: F64) -> tuple[DatePart, ...]:
-    """Return the parts that vary, without weekdays if all dates have the same day of the month (monthly figures)."""
     dates = seconds[~np.isnan(seconds)]
     varying = [part for part in PERIODS if len(np.unique(date_part(dates, part))) > 1]
     months = np.floor(dates / SECONDS_PER_DAY).astype(np.int64).astype("M8[D]")

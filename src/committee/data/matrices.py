@@ -176,8 +176,8 @@ def numeric_matrix(X: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
     reject_no_table(X)
     if isinstance(X, OutOfCoreTable):
         raise TypeError(
-            "X is read in chunks, which fit, predict, predict_proba, predict_log_proba, decision_function and score of "
-            "most learners accept, but not this call; give rows in memory here, such as one chunk at a time"
+            "X is read in chunks, which fit, predict and score of most learners accept, but not this call; give rows "
+            "in memory here, such as one chunk at a time"
         )
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError("X is a masked array, whose mask would be lost; pass X.astype(float).filled(numpy.nan)")

@@ -225,9 +225,9 @@ class Checkpoint:
     with the same bits as an uninterrupted one (a committee with a `time_limit`: with other members perhaps). The file
     stays when the fit has ended, so that the same fit is then done at once: remove it when the model is saved.
 
-    The file holds the costly results: trees, stumps, members, solutions of re-weightings. Loading it never runs code
-    and takes up to four times its size in memory. After Ctrl-C it is written once more, unless that takes long. A file
-    is locked during its fit: other fits with the same file, such as those of a cross-validation, are refused.
+    Loading the file never runs code and takes up to four times its size in memory. After Ctrl-C it is written once
+    more, unless that takes long. It is locked during its fit: other fits with the same file, such as those of a
+    cross-validation, are refused.
 
     Parameters
     ----------

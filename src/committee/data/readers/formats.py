@@ -262,7 +262,6 @@ def read_header(text: SeparatedText) -> tuple[str, ...]:
 
 
 def names_of_polars(text: SeparatedText, header: Sequence[str]) -> list[str]:
-    """Return the names by which the reader of polars calls the columns of `written_header`."""
     if text.header:
         repeated = itertools.count()  # only empty names may repeat
         return [
