@@ -88,7 +88,7 @@ class AdaBoostClassifier(Boosting, BoostedCalibration):
         """"auto": "discrete" for two classes and for any `voter`, else "confidence". "discrete": a leaf votes for its
         heaviest class, alpha = ln((1 - err) / err) + ln(K - 1) (SAMME). "confidence": a leaf votes c = 1/2 ln((W_+ +
         eps) / (W_- + eps)), splits have the least Z = 2 sum sqrt(W_+ W_-); with K > 2 classes AdaBoost.MH.
-        "abstaining": stumps whose sides may abstain. eps = 1 / (2 n), with AdaBoost.MH 1 / (2 n K).""",
+        "abstaining": stumps whose sides may abstain. eps = 1 / (2 n) for n rows, with AdaBoost.MH 1 / (2 n K).""",
     )
     voter: Any = shared.voter()
     criterion: Literal["gini", "entropy", "error"] = parameter(

@@ -55,22 +55,22 @@ class LPBoostClassifier(BoostedCalibration):
 
     with alpha, xi >= 0 [1]_: the largest mean of the lowest margins, a share nu of all. The dual solution weighs the
     rows; the voters with the largest edges under these weights join the program; and the run ends when no voter of the
-    dictionary has an edge above the dual value, as then none can raise the margin. With more than two classes each has
-    a program of its own against the rest.
+    dictionary has an edge above the dual value, as then none can raise the soft margin. With more than two classes each
+    has a program of its own against the rest.
 
     Attributes
     ----------
     committee_ : Committee
         The voters of positive weight; weights add up to one, for each class where there are more than two.
     rho_ : float64 array (P,)
-        The margin of each program; P = 1 for two classes, else n_classes.
+        rho of each program; P = 1 for two classes, else n_classes.
     soft_margin_ : float64 array (P,)
         Objective of each program.
     duality_gap_ : float64 array (P,)
         The least of the rounds' largest edges, minus `soft_margin_`: upper bound on the gain of another vote over the
         dictionary; for trees and classifiers, by the last edges, over the voters that were found.
     row_weights_ : float64 array (P, n)
-        The dual solutions. Each adds up to one; 0 for rows with a margin above rho.
+        The dual solution of each program, with a sum of one; 0 for rows with a margin above rho.
 
     Notes
     -----

@@ -385,8 +385,8 @@ class QuadBoostClassifierCV(BaseClassifier):
     )
     one_standard_error: bool = parameter(
         False,
-        """Of all strengths whose mean error is within a standard error of the least take the strongest, and the fewest
-        rounds: smaller committees, a little more error.""",
+        """Of all strengths whose mean error or risk is within a standard error of the least take the strongest, and the
+        fewest rounds: smaller committees, a little more error.""",
     )
     n_thresholds: int = shared.n_thresholds()
     thresholds: Literal["quantile", "even"] = shared.thresholds("Those of all rows; labels are not used.")

@@ -85,13 +85,13 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
     )
     score_weights_: F64 = fitted("Weights of the scores; absent without `sample_weight`.", "float64 array (n,)")
     row_categories_: NDArray[np.int64] = fitted(
-        """Category of each row, within which scores are compared: its group's number g; with `per_class`, g times the
-        number of classes plus the number of its class.""",
+        """Category of each row, within which scores are compared: its group's number g; with `per_class` of a
+        classifier g times the number of classes plus the number of its class.""",
         "int64 array (n,)",
     )
     groups_: list[Group] | None = fitted("The groups, sorted; None without groups.", "list or None")
     source_: str = fitted("""Rows of the scores: "out of bag", "out of fold" or "held out".""", "str")
-    seed_: int = fitted("Seed of `randomised` sets; absent otherwise.", "int")
+    seed_: int = fitted("Seed of a classifier's `randomised` sets; absent otherwise.", "int")
     fold_of_rows_: NDArray[np.int64] = fitted(
         'With ``method="plus"`` and folds: fold of each row, -1 for none.', "int64 array (n,)"
     )

@@ -159,7 +159,7 @@ class ConformalClassifier(StoredConformal, OffsetClassifier):
     not seen the row, and a label is in a new row's set if more than a share `alpha` of these scores, the row itself
     counted, are at least as large. docs/conformal.md has what is proved.
 
-    `predict`, `predict_proba` and `contributions` are those of the estimator, other scores those of `committee_`.
+    `predict`, `predict_proba` and `contributions` are those of the estimator, `decision_function` that of `committee_`.
 
     Attributes
     ----------

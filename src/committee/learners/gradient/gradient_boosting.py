@@ -92,7 +92,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
         "dict or None",
     )
     seed_: int = fitted(
-        """`random_state`, or a seed drawn from it: a warm start holds the same rows out as the fit before it.""", "int"
+        """`random_state`, or the seed drawn from it, or computed: a warm start holds out the same rows as the fit
+        before.""",
+        "int",
     )
 
     n_estimators: int | Literal["auto"] = parameter(
@@ -101,7 +103,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
         "auto": {FEWEST_ROUNDS}, or up to {MOST_ROUNDS} where the total step that the trials of `learning_rate` find
         takes more rounds of {CLASSES.rate}, of {NUMBERS.rate} for numbers; for more than two classes of many rows at
         least {FEWEST_ROUNDS // 2}, of a larger rate (docs/gradient-boosting.md); with early stopping and without
-        trials {MOST_ROUNDS}. A warm start then adds none.""",
+        trials {MOST_ROUNDS}. A warm start with "auto" adds none.""",
         COUNT,
         StrOptions({"auto"}),
     )
@@ -110,9 +112,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
         "auto",
         """Factor of every step, in (0, 10]; smaller steps need more rounds. "auto": up to four short runs with large
         steps, each on three of four parts of the rows, find the total step of least loss on the other part, and
-        `n_estimators` rounds share it; 0.1 if early stopping holds out a `validation_fraction`, with line search, and
-        for a loss without value. Such trials also choose `n_estimators`, `max_leaf_nodes`, `subsample` and
-        `max_features` where these are "auto".""",
+        `n_estimators` rounds share it; 0.1 if early stopping holds out a `validation_fraction`, with line search, for
+        a loss without value, and for too few rows. Such trials also choose `n_estimators`, `max_leaf_nodes`,
+        `subsample` and `max_features` where these are "auto".""",
         Interval(Real, 0.0, 10.0, closed="right"),
     )
     max_leaf_nodes: int | Literal["auto"] | None = parameter(
@@ -157,9 +159,9 @@ class GradientBoosting(WarmStart, LeafRefitting):
     )
     max_features_tree: int | float | str | None = shared.max_features(
         "auto",
-        f""""auto": all; if they are more than {LEAST_SCREENED:,} and than half the rows, the larger of these numbers
-        of them, whose best split of all training rows gains most, in all rounds of a fit (not with `feature_weights`
-        or `monotonic_constraints`, nor for rows on workers).""",
+        f""""auto": all; if they are more than m = max({LEAST_SCREENED:,}, n / 2) for n rows, in all rounds of a fit
+        the same m whose best split of all training rows gains most (not with `feature_weights` or
+        `monotonic_constraints`, nor for rows on workers).""",
         of="round",
         auto=True,
     )
@@ -302,8 +304,8 @@ class GradientBoosting(WarmStart, LeafRefitting):
         if held is None:
             raise ValueError(
                 f"validation_fraction={self.validation_fraction} holds out none of {len(rows)} rows: it is rounded to "
-                f"whole rows{'' if self._n_classes is None else ' of each class'}, and one stays. Raise it, give "
-                "X_val and y_val, or set early_stopping=False."
+                f"whole rows{'' if self._n_classes is None else ' of each class'}, and one stays. Raise it where there "
+                "are more, give X_val and y_val, or set early_stopping=False."
             )
         rows, self.table_ = rows.encode_levels_from(units.rows_of(~held)[0], self.table_)
         parted = PartedRows(rows, units, held)

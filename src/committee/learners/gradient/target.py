@@ -255,7 +255,7 @@ class LossBoosting(Boosting):
     )
     validation_losses_: F64 | None = fitted(
         """Mean held-out loss after each round that is kept, with early stopping or `X_val`; None without held-out rows,
-        or with `scoring`. For squared error it is half the mean square.""",
+        or with `scoring`. For squared error of one target it is half the mean square.""",
         "float64 array or None",
     )
     training_objectives_: F64 | None = fitted(

@@ -127,7 +127,9 @@ class NestedClassifier(CalibratedClassifier):
         cannot be repeated exactly. None: q is known, or "first_rise" for a voter that has only ``draw``.""",
         COUNT,
     )
-    estimate: Literal["map", "ml"] = parameter("map", "Estimate of q from draws: (1 + count) / (R + 2), or count / R.")
+    estimate: Literal["map", "ml"] = parameter(
+        "map", 'Estimate of q from R draws: "map" (1 + count) / (R + 2), "ml" count / R.'
+    )
     target_bound: float | None = parameter(
         None, "Stop when the bound on the expected training error is at most this, in (0, 1).", FRACTION
     )

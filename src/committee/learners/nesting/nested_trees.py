@@ -87,8 +87,8 @@ class BoostingTreeClassifier(NestedClassifier):
 
     Notes
     -----
-    Every leaf keeps its weights on all rows while training: 4 n (T + 1) bytes in float32, or twice as many, in float64,
-    where these are at most 64 MB.
+    Every leaf keeps its weights on all rows while training: 4 n (T + 1) bytes in float32, or 8 n (T + 1) in float64 if
+    that is at most 64 MB.
 
     References
     ----------
@@ -177,7 +177,7 @@ class MatryoshkaClassifier(NestedClassifier):
     -----
     A leaf's vote is half the log-odds of the weight that leaves through it, out of that which entered its tree; in a
     tree that is not nested this is the sum of its alphas. It follows from p(l, x_i), which leaves keep beside their
-    weights, 8 n bytes a leaf in float32, or twice as many, in float64, where all take at most 64 MB. Nested trees of
+    weights, 8 n bytes a leaf in float32, or 16 n in float64 if all leaves then take at most 64 MB. Nested trees of
     given sizes have as many leaves at a time as one tree at each level, "greedy" one more than its voters; its
     leaves keep 8 n bytes more, as their next voters are kept.
 
