@@ -252,7 +252,7 @@ def test_estimators_of_other_libraries_are_not_saved(tmp_path):
         (ConformalClassifier(FOREST, on="validation"), "is for a trained model; put it in a"),
         (ConformalClassifier(FOREST, on="oob", cv=3), "on='oob' has no folds, and cv=3 asks for them"),
         (ConformalClassifier(c.TreeVoter(), on="oob"), "does not; give one with a bootstrap"),
-        (ConformalClassifier(c.CommitteeClassifier("fast", cv=2), method="plus"), 'use method="base", or cv=5'),
+        (ConformalClassifier(c.CommitteeClassifier("fast", cv=2), method="plus"), 'use method="base", or, unless it'),
         (ConformalClassifier(FOREST, randomised=True), "randomised=True is for nonconformity='aps'"),
         (ConformalClassifier(c.MarginReweighter(FOREST)), "which is made from a trained ensemble"),
         (ConformalClassifier(FOREST, cv=ShuffleSplit(1, train_size=0.5, test_size=0.2)), "each fold must be trained"),

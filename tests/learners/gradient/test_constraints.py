@@ -330,11 +330,11 @@ IN_COLUMNS = [
     ({3: 1}, ValueError, "monotonic_constraints has column 3; X has columns 0 to 2"),
     ({"a": 1, 0: 1}, ValueError, "has column 'a' twice, by name and number"),
     ([1, "up", 0], ValueError, "has 'up' for column 'b'; use -1, 0 or 1"),
-    ([1, 0], ValueError, "needs one of -1, 0 and 1 for each of the 3 columns"),
+    ([1, 0], ValueError, "give one of -1, 0 and 1 for each of the 3 columns"),
     ({"A ": 1}, ValueError, r"names 'A ', which is not a column of X; did you mean 'a'\?$"),
     ({"a": True}, ValueError, "has True for column 'a'; use -1, 0 or 1"),
     (np.array([False, True, False]), ValueError, "has False for column 'a'; use -1, 0 or 1"),
-    ({"high": [1, 0, 0]}, ValueError, "here each row has one score; give one direction for each column"),
+    ({"high": [1, 0, 0]}, ValueError, "here each row has one; give one direction for each column"),
 ]
 IN_CLASSES = [
     ([1, 0, 0], "each of the 3 classes has a score of its own; give it by class, as in {'middle': {column: 1}}"),

@@ -216,7 +216,7 @@ def test_a_limit_of_voters_is_the_only_one():
         ({"max_loss": 0.1, "min_gain": 0.1}, "max_loss=0.1 and min_gain=0.1 both choose the size"),
         ({"max_loss": 0.1, "min_gain": 0.1, "level": "voter"}, "max_loss=0.1 and min_gain=0.1 both choose the size"),
         ({"max_loss": 0.1, "on": "train", "level": "voter", "objective": "soft_margin"}, "max_loss=0.1 needs rows"),
-        ({"max_loss": 0.1, "on": "train"}, "max_loss=0.1 needs rows that the trees were not trained on"),
+        ({"max_loss": 0.1, "on": "train"}, "max_loss=0.1 needs rows that the ensemble was not trained on"),
         ({"max_loss": 0.1, "metric": "auc"}, "metric='auc' is unknown; choose 'accuracy', 'log_loss', 'brier', the na"),
         ({"max_loss": 0.1, "metric": "r2"}, "metric='r2' does not score classifiers"),
         ({"max_loss": 0.1, "metric": "auc", "level": "voter"}, "metric='auc' is unknown"),

@@ -70,7 +70,6 @@ class Pool(ABC):
     def forget(self, candidate: Candidate) -> None: ...
 
     def subtract(self, residual: F64, candidate: Candidate, step: float) -> None:
-        """Subtract ``step * (h - mean)`` from `residual` in place."""
         residual -= step * (self.votes(candidate) - candidate.mean)
 
     def read(self, X: F64) -> Any:

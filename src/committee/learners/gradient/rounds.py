@@ -408,8 +408,8 @@ class GradientRun(BoostingRun):
     def _check(self, largest_value: float) -> None:
         if not isfinite(largest_value):
             raise ValueError(
-                f"the scores overflow in round {self.n_rounds + 1}; lower learning_rate, or raise "
-                "leaf_l2 or min_hessian_leaf."
+                f"a leaf weight overflows in round {self.n_rounds + 1}; raise leaf_l2 or min_hessian_leaf"
+                f"{', or lower learning_rate' if self.n_rounds else ''}."
             )
 
     def _along(self, tree: _core.GradientTree, step: float, k: int, direction: F64 | None = None) -> BoostedTree:
