@@ -83,7 +83,6 @@ class WeightedRows:
         return isinstance(self.X, OutOfCoreMatrix) and self.X.is_remote
 
     def need_cells(self) -> None:
-        """Announce that a fit needs the cells as well as their bin numbers, so that workers keep both."""
         if isinstance(self.X, OutOfCoreMatrix):
             self.X.needs_cells = True
 

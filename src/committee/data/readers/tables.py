@@ -348,7 +348,6 @@ def _typed(column: pl.Series) -> pl.Series:
 
 
 def with_whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Convert columns of whole floats without nulls to integers: spreadsheets have floats alone."""
     return frame.with_columns(_whole(column) for column in frame.get_columns())
 
 
