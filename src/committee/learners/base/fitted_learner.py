@@ -69,7 +69,7 @@ class FittedLearner(NamedCalls, ABC):
             Rows to explain.
         output : {"score", "probability", "prediction"}, default=None
             "score": the weighted sum over the trees. "probability": the mean of forests' class shares, which is
-            `predict_proba` with ``calibrate=None``. "prediction": numbers, if they are a sum or a mean over the trees.
+            `predict_proba` without a temperature. "prediction": numbers, if they are a sum or a mean over the trees.
             None: "probability" for forests and trees of classes, "prediction" for such numbers, else "score".
         parts : bool, default=False
             Whether parts of dates (see `DateEncoder`) are columns of their own; `contribution_names` names them.

@@ -283,7 +283,7 @@ class CommitteeRegressor(Blend, BaseRegressor):
         TypeError
             If `X` is sparse, or a member is of another library.
         ValueError
-            If `output` is another one, or the loss has a log link, whose members' predictions are not sums.
+            If `output` is another one, or the loss has a log link, with which boosting predicts no sum.
         """
         if output not in ("prediction", "score", None):
             raise ValueError(f"output={output!r} is not available for a regressor; give 'prediction'.")
