@@ -1,1 +1,1 @@
-"""Shared by every learner: rows in, a fit with its callbacks, a committee out."""
+"""Bases of the learners: parameters, training rows, fits with callbacks, and predictions by a committee."""

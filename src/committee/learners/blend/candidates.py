@@ -46,7 +46,7 @@ class Candidate:
     out_of_bag: bool = False
     """Whether it is fitted once, with out-of-bag predictions; others are fitted on folds."""
     lines: bool = False
-    """Whether it is a candidate because of its linear leaves, which sparse rows do not have."""
+    """Whether it is a candidate because of its linear leaves, which need dense rows."""
     moved: bool = False
     """Whether it predicts means for a loss that the mean does not minimise, and is shifted by the best constant on
     held-out rows."""

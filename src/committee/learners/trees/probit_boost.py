@@ -1,4 +1,4 @@
-"""ProbitBoost and LogitBoost: additive scores by Newton steps, in lines or in stumps."""
+"""ProbitBoost and LogitBoost: additive scores by Newton or gradient steps, in lines or in stumps."""
 
 from __future__ import annotations
 
