@@ -184,8 +184,8 @@ def quadboost_path(
     Raises
     ------
     ValueError
-        If a parameter is out of its range, y holds one class or more than two, alphas holds a negative number, or the
-        dictionary is too large for its products to be kept.
+        If a parameter is out of its range, y holds one class or more than two, alphas holds a negative number (or 0,
+        but for "l2"), or the dictionary is too large for its products to be kept.
 
     Examples
     --------

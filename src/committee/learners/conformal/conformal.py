@@ -371,8 +371,9 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         return float(alpha)
 
     def _warn_of_few(self, alpha: float) -> None:
-        unbounded = "sets have every class" if self._is_classifier else "intervals are infinite"
-        unbounded = "sets always have that class" if self._per_class else unbounded
+        there = " there" if self.groups_ is not None else ""
+        unbounded = f"sets{there} have every class" if self._is_classifier else f"intervals{there} are infinite"
+        unbounded = f"sets{there} leave out no such class" if self._per_class else unbounded
         warn_of_few_scores(self.known_, self.row_categories, alpha, unbounded)
 
     def _groups_of(self, X: Any, groups: Any) -> list[Group] | None:

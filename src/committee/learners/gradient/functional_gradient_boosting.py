@@ -121,8 +121,8 @@ class FunctionalGradientBoosting(LossBoosting):
     base: Any = parameter(
         None,
         """Base learner: a scikit-learn regressor, of which each round fits a clone for each score. If rows weigh
-        differently its ``fit`` must take ``sample_weight``, of a pipeline that of its last step. Categories are given
-        as their codes. None: a `TreeRegressor` of depth 3.""",
+        differently its ``fit`` must take ``sample_weight``, of a pipeline that of its last step. Up to 16
+        categories of a column are given as their codes. None: a `TreeRegressor` of depth 3.""",
         HasMethods(["fit", "predict"]),
         None,
         type_words="regressor or None",
