@@ -222,7 +222,7 @@ def best_step(
     """Return the a >= 0 at which a convex function is least; 0 if it does not fall at 0.
 
     `slope` returns derivative and curvature at a, the true one if `curved`. The search takes Newton steps from `start`
-    within brackets, and ends at `largest`, or where the slope is at most `flat` times that at 0.
+    within brackets, and ends at `largest`, or where a falling slope has at most `flat` times its size at 0.
 
     Equation: line-search (docs/theory.md).
 
