@@ -17,10 +17,10 @@ from committee.learners.gradient.rounds import GradientRun
 from committee.learners.gradient.target import PartedRows
 from committee.voters.growing import features_per_tree_and_node
 
-TRIAL_RATE, PATIENCE = 0.4, 10
+TRIAL_RATE, PATIENCE, PATIENCE_WITH_RIVAL = 0.4, 10, 5
 TRIAL_ROUNDS, FEW_TRIAL_ROUNDS = 150, 75  # with "auto" rounds, and with 200 rounds or fewer
 N_PARTS = 4  # A run of a trial is trained on three of four parts of the rows, and evaluated on the other
-RUNS_BY_ROWS = ((2_000, 4), (10_000, 2), (math.inf, 1))
+RUNS_BY_ROWS = ((1_000, 4), (5_000, 2), (math.inf, 1))
 MANY_CELLS = 2_000_000  # from as many on, 2 runs at most: on wide tables trials take a large part of the time
 FEW_ROUNDS, FINER = 5, 4
 """Best rounds of a trial up to which one more trial takes smaller steps, and the factor by which they are smaller.
@@ -230,7 +230,7 @@ def tried(
 ) -> TrialResult:
     """Return held-out losses of runs of at most `most` rounds, one run for each of `parted`.
 
-    The runs end early if their least loss is not below that of a rival after as many rounds, `PATIENCE` or more.
+    The runs end early if their least loss is not below a rival's after as many rounds, `PATIENCE_WITH_RIVAL` or more.
     """
     runs = [trial(rows, TRIAL_RATE * step, settings) for rows in parted]
     scores = [scored(rows, run) for rows, run in zip(parted, runs, strict=True)] if scored is not None else []
@@ -261,7 +261,7 @@ def tried(
             run.advance()
         if not going or stopping.follow(t):
             break
-        if rival is not None and t >= PATIENCE and min(stopping.losses) >= min(rival.curve[: t + 1]):
+        if rival is not None and t >= PATIENCE_WITH_RIVAL and min(stopping.losses) >= min(rival.curve[: t + 1]):
             break
     if not scores:
         return TrialResult(settings, stopping.losses, best[0], weights, step)
