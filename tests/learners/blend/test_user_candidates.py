@@ -165,7 +165,7 @@ def test_other_weights_are_refused_by_name():
     weights = np.linspace(0.5, 1.5, 60)
     with pytest.raises(ValueError, match=r"'kneighborsclassifier', .*takes no sample_weight"):
         CommitteeClassifier(candidates=["default", KNeighborsClassifier()], **FAST).fit(X, y, weights)
-    with pytest.raises(ValueError, match="class_weight"):
+    with pytest.raises(ValueError, match="weights, of rows or classes"):
         CommitteeClassifier(candidates=[KNeighborsClassifier()], class_weight={0: 2.5}, **FAST).fit(X, y)
     model = CommitteeClassifier(candidates=[Known()], **FAST).fit(X, y, weights)
     assert_allclose(np.ptp(fits_of(model)[0].weights_), 1.0, rtol=0.1)
