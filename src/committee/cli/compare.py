@@ -54,7 +54,7 @@ class CompareOptions:
         list[str] | None,
         typer.Option(
             metavar="A,B",
-            help=f"Models out of {', '.join([*MODELS, *PEERS])}; all: every installed one except abstaining_stump."
+            help=f"Models out of {', '.join([*MODELS, *PEERS])}, or all: every installed one except abstaining_stump."
             " Default: a small selection. The baseline (most frequent class, or mean) is added. committee models"
             " describes them.",
         ),

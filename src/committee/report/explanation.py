@@ -40,7 +40,8 @@ MOST_NAMED, MOST_LETTERS = 3, 40
 
 def place(name: str, given: object, n: int) -> int:
     if not (is_whole(given) and -n <= given < n):
-        raise ValueError(f"{name}={given!r} is out of range; {name}s are numbered from 0 to {n - 1}, -1 is the last")
+        what = "targets" if name == "label" else f"{name}s"
+        raise ValueError(f"{name}={given!r} is out of range; {what} are numbered from 0 to {n - 1}, -1 is the last")
     return int(given) % n
 
 

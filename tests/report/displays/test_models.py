@@ -183,7 +183,7 @@ def test_contributions_to_one_of_several_targets_or_quantiles(iris):
         assert display.contributions.sum() == pytest.approx(model.predict(X)[7, k])
         assert display.ax_.get_xlabel() == subject
         assert model is quantiles or display.remark == f"predicted {model.predict(X)[7, k]:.4g}"
-    with pytest.raises(ValueError, match="label=2 is out of range; labels are numbered from 0 to 1"):
+    with pytest.raises(ValueError, match="label=2 is out of range; targets are numbered from 0 to 1"):
         ContributionDisplay.from_estimator(two, X, 7, label=2)
     with pytest.raises(ValueError, match=r"label=0.3 is not a quantile of the estimator, which has 0.25, 0.75"):
         ContributionDisplay.from_estimator(quantiles, X, 7, label=0.3)
@@ -450,7 +450,7 @@ AGREED = np.full((1, 4, 2), 0.5)
         ),
         (
             lambda X, y, _: ContributionDisplay.from_estimator(RandomForestRegressor(2).fit(X, y), X, label="x"),
-            "label='x' is out of range; labels are numbered from 0 to 0",
+            "label='x' is out of range; targets are numbered from 0 to 0",
         ),
         (
             lambda *_: ContributionDisplay(np.zeros((2, 3)), ["a"]),

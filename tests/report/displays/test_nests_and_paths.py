@@ -315,11 +315,11 @@ TWO = [1.0, 0.5]
         ),
         (
             lambda _: QuadBoostPathDisplay(TWO, errors=[0.1, 0.2, 0.3]),
-            r"errors has shape \(3,\); 2 alphas and 1 rounds need \(2, 1\)",
+            r"errors has shape \(3,\); give \(2, 1\), a row for each alpha",
         ),
         (
             lambda _: QuadBoostPathDisplay(TWO, errors=np.ones((2, 2)), standard_errors=[0.1, 0.2], rounds=[1, 2]),
-            r"standard_errors has shape \(2,\); 2 alphas and 2 rounds need \(2, 2\)",
+            r"standard_errors has shape \(2,\); give \(2, 2\), a row for each alpha",
         ),
         (
             lambda _: QuadBoostPathDisplay(TWO, errors=[0.1, 0.2], chosen=2),

@@ -422,7 +422,8 @@ class PruningPathDisplay(Display):
         steps = (of_voters if path is None else path).steps
         lost = [step.lost for step in steps]
         if not np.isfinite(lost).all():
-            remedy = "prune with max_loss" if path is None else "fit with on='oob' or 'validation'"
+            on = "'oob' or 'validation'" if getattr(estimator, "on", "") == "train" else "'validation'"
+            remedy = "prune with max_loss" if path is None else f"fit with on={on}"
             raise ValueError(f"the path has no losses on held-out rows; {remedy}.")
         errors = [step.lost_error for step in steps]
         if path is None:  # of whole voters, of which not all have nodes

@@ -23,7 +23,7 @@ from committee.vote.links.probability import Logistic, Share, Softmax
 from committee.vote.members import MemberCommittees
 from committee.vote.weighted_votes import WeightedVotes, signed
 from committee.voters.forest import Forest
-from committee.voters.model_forest import BoostedCommittees, ModelForest
+from committee.voters.model_forest import BoostedCommittees, LinearScores, ModelForest
 from committee.voters.rounds import LinearLeaves
 from committee.voters.tree_voters import MemberTrees
 
@@ -284,7 +284,8 @@ def _small(votes: WeightedVotes) -> MemberTrees:
             "is trained on its predictions, such as a random forest of 4 trees with max_leaf_nodes=8"
         )
     have_lines = isinstance(voters, LinearLeaves) and np.diff(voters.lines.start).any()
-    if have_lines or isinstance(voters, (ModelForest, BoostedCommittees)):
+    are_models = isinstance(voters, (ModelForest, BoostedCommittees)) and not isinstance(voters, LinearScores)
+    if have_lines or are_models:
         raise TypeError(
             "SmallEnsembleDisplay needs trees with numbers or classes in their leaves; these have linear "
             'functions. Draw one of them by TreeDisplay, or train without (leaf="constant" of gradient boosting)'

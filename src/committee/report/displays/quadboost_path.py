@@ -395,7 +395,7 @@ def _shaped(name: str, values: ArrayLike | None, shape: tuple[int, int]) -> F64 
         return None
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape and (shape[1] > 1 or array.shape != shape[:1]):
-        raise ValueError(f"{name} has shape {array.shape}; {shape[0]} alphas and {shape[1]} rounds need {shape}")
+        raise ValueError(f"{name} has shape {array.shape}; give {shape}, a row for each alpha, a column for each round")
     return array.reshape(shape)
 
 

@@ -27,7 +27,7 @@ FEW = 0.005
 """Share of the rows below which a bin of probabilities is not drawn."""
 
 RELIABILITY = (
-    "Rows by the probability of their most probable class, and the share of them of that class. On the dashed line"
+    "Rows by the probability of their most probable class, and the share that is of that class. On the dashed line"
     " probabilities are calibrated; below it they are too high. A larger dot has more rows."
 )
 
