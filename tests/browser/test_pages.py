@@ -18,10 +18,10 @@ def test_a_page_can_be_read_and_used(name, open_page):
 
 def test_tables_sort_by_mouse_and_by_keyboard(open_page):
     page = open_page(PAGES["evaluation_of_classes"]()).page
-    table = page.locator("table.sortable", has_text="probability of that").first
+    table = page.locator("table.sortable", has_text="largest probability").first
     column = lambda k: [row.locator("td").nth(k).inner_text() for row in table.locator("tbody tr").all()]  # noqa: E731
     shares = lambda: [float(text.rstrip("%")) for text in column(3)]  # noqa: E731
-    button = table.get_by_role("button", name="probability of that")
+    button = table.get_by_role("button", name="largest probability")
     button.click()
     assert shares() == sorted(shares())
     assert table.locator("th[aria-sort]").get_attribute("aria-sort") == "ascending"

@@ -214,7 +214,10 @@ def _xgboost(path: Path, document: bytes) -> Any:
     from committee.vote.adapters.xgboost_model import xgboost_model
 
     with _damage_named(path, "XGBoost"):
-        best = json.loads(document)["learner"].get("attributes", {}).get("best_iteration")
+        parsed = json.loads(document)
+        if not isinstance(parsed, dict):
+            raise KeyError("learner")
+        best = parsed["learner"].get("attributes", {}).get("best_iteration")
         # after early stopping the classifier predicts with the rounds up to the best one
         model = xgboost_model(document, None if best is None else int(best) + 1)
     return _boosted_committee(model)

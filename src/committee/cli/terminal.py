@@ -69,6 +69,7 @@ _PHRASES = {
     "left_out_ names the others": "the table of members names the others",
     "is not among categorical_features; name it there": "was learned as numbers; name it by --categorical when fitting",
     "cannot be converted: estimator is": "cannot be converted: it is",
+    "it must be a fitted classifier.": "it must be a fitted classifier or regressor.",
     "for which there is no adapter": "a kind that is not supported",
     "; for regressors use RegressionCommittee.from_estimator, and for other fitted classifiers EstimatorVoters": (
         ", and of regressors forests and boosters"

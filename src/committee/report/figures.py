@@ -207,8 +207,7 @@ def check_threshold(model: Any, threshold: float) -> float:
     if not (is_number(threshold) and 0.0 <= threshold <= 1.0):
         raise ValueError(f"threshold is {threshold}; it must be a probability from 0 to 1.")
     if not hasattr(model, "predict_proba"):
-        kind = type(model).__name__
-        raise ValueError(f"threshold and costs need probabilities, which a {kind} does not predict; leave them out.")
+        raise ValueError("threshold and costs need probabilities, which the model does not predict; leave them out.")
     if (n := len(model.classes_)) != 2:
         raise ValueError(f"threshold and costs are for two classes, and the model has {n}; leave them out.")
     return float(threshold)

@@ -140,8 +140,8 @@ def _caption(found: list[Effect], shown: set[str], of_classes: bool) -> str:
         )
     if LOCAL in shown:
         caption += (
-            " The dashed curve shows accumulated local effects, which change each row's value only a little. Where it"
-            " differs from the mean, the column is correlated with others."
+            " The dashed curve shows accumulated local effects, which change each row's value only a little. Where its"
+            " shape differs from the mean's, the column is correlated with others."
         )
     return caption
 
@@ -254,7 +254,7 @@ def leaves_picture(found: TreeLeaves) -> Picture:
         values = [(leaf, leaf.value or 0.0) for leaf in found.leaves]
         lines = [Bar(leaf.rule, value, format_number(value, 3) + leaf.share_text) for leaf, value in values]
         have_signs = min(value for _, value in values) < 0.0
-        signs = [(FOR, "raises the score"), (AGAINST, "lowers it")] if have_signs else [(FOR, "prediction")]
+        signs = [(FOR, "above 0"), (AGAINST, "below 0")] if have_signs else [(FOR, "value of the leaf")]
         body = legend(signs) + bars(lines, description, most_lines=3)
     return Picture(found.title, caption, body)
 

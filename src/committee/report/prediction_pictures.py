@@ -347,7 +347,7 @@ def _wrong_grid(found: Explanation, rows: list[int]) -> Grid:
             numbers = float(true), float(predicted), float(true) - float(predicted)
             cells.append((str(row), *map(format_number, numbers)))
     of_error = (
-        ("probability of that", "probability of the true class") if found.of_classes else ("true minus predicted",)
+        ("largest probability", "probability of the true class") if found.of_classes else ("true minus predicted",)
     )
     justify = "rllrr" if found.of_classes else "rrrr"
     title = "Rows of the largest errors, numbered from 0"
