@@ -70,7 +70,8 @@ def directions_of_scores(
     elif not several:
         raise ValueError(
             f"monotonic_constraints has directions for all classes together, but each of the {n_scores} classes has a "
-            f"score of its own; give it by class, as in {{{classes.tolist()[-1]!r}: {{column: 1}}}}, or one row for each."
+            f"score of its own; give it by class, as in {{{classes.tolist()[-1]!r}: {{column: 1}}}}, or one row for "
+            "each."
         )
     elif by_name:
         known = classes.tolist()
