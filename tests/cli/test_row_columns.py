@@ -251,7 +251,7 @@ def test_exposures_that_are_refused(claims, model, tmp_path):
     zeros = tmp_path / "zeros.csv"
     pl.read_csv(claims).with_columns(years=pl.lit(0.0)).write_csv(zeros)
     assert "exposure 'years' is 0.0 in row 0" in fail("predict", model, zeros)
-    assert "is not a column" in fail("evaluate", model, claims, "--exposure", "time")
+    assert "the table has no exposure 'time', which" in fail("evaluate", model, claims, "--exposure", "time")
     assert "exposure 'years' is 0.0 in row 0" in fail("predict", model, claims, zeros)
     assert "--exposure 'time' is not a column" in fail("evaluate", model, claims, zeros, "--exposure", "time")
     assert "which pruning by rows does not take" in fail("prune", model, claims)

@@ -88,7 +88,7 @@ class TableOptions:
         typer.Option(
             metavar="|".join(DATE_ORDERS),
             help="Order of day and month in dates such as 01/02/2024. Default: that of the model, or of other cells of"
-            " the column. iso: only dates that begin with the year.",
+            " the column, else day-first. iso: only dates that begin with the year.",
         ),
     ] = None
     drop: Annotated[

@@ -1,4 +1,4 @@
-"""Commands about models: ``committee evaluate``, ``inspect``, ``explain`` and ``certify`` one, ``models`` lists all."""
+"""Commands ``committee evaluate``, ``inspect``, ``explain`` and ``certify`` of one model, and ``models``, a list."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class EvaluateOptions:
     ] = None
     weight: Weight = None
     exposure: ModelExposure = None
-    report: Annotated[Path | None, typer.Option(help="File of an HTML page with errors and their causes.")] = None
+    report: Annotated[Path | None, typer.Option(help="File of an HTML page with pictures and large errors.")] = None
     json: Annotated[Path | None, typer.Option(help="File of all figures as JSON.")] = None
 
     @property

@@ -185,7 +185,8 @@ def check_exposure_column(name: str | None, target: str, others: Mapping[str, st
 
 def take_exposure(frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, F64]:
     if name not in frame.columns:
-        raise ValueError(f"--exposure {name!r} is not a column; {suggest_names(name, frame.columns)}")
+        known = suggest_names(name, frame.columns)
+        raise ValueError(f"the table has no exposure {name!r}, which evaluate --exposure names; {known}")
     return frame.drop(name), numbers_of(frame[name], "exposure", positive=True)
 
 

@@ -215,7 +215,7 @@ METRICS: dict[str, Metric] = {
     "accuracy": _score(
         "accuracy",
         lambda fold: float(np.average(fold.predicted == fold.y_test, weights=fold.weights)),
-        "Share of test rows predicted correctly: mean over folds ± standard deviation over folds.",
+        "Share of test rows predicted correctly: mean over folds, and after ± their standard deviation.",
         text=_mean_and_deviation,
         shown=True,
     ),
@@ -331,7 +331,7 @@ METRICS_OF_NUMBERS: dict[str, Metric] = {
     "rmse": _score(
         "RMSE",
         lambda fold: float(np.sqrt(np.average(np.square(fold.errors), weights=fold.weights))),
-        "Root of the mean squared error on the test rows: mean over folds ± standard deviation over folds.",
+        "Root of the mean squared error on the test rows: mean over folds, and after ± their standard deviation.",
         "lowest",
         text=four_digits,
         shown=True,
@@ -380,7 +380,7 @@ def ranking_metrics(numbers: bool = False, n_classes: int = 2) -> list[str]:
 
 
 RARE = 0.2
-"""A class is rare if it has less than this share of the rows, divided by the number of classes: 10 % of two."""
+"""A class is rare if it has less than this share of the rows, divided by the number of classes: 10 % for two."""
 
 
 def default_metrics(counts: Collection[float], folds: int, *, at_random: bool = True) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """Parts of reports, and their rendering: tables in the terminal, and pages of one HTML file each.
 
 A page has a title, sections, and a table of contents made from their headings. A section holds tables (`Grid`),
-pictures (`Picture`), lists of terms (`Terms`) and sentences (`str`). It needs no network and no fonts. ``page.css`` is
-the style for screens of any width, light or dark, and for print. ``page.js`` sorts tables, shows tooltips and hides
+pictures (`Picture`), lists of terms (`Terms`) and sentences (`str`). Pages need no network and no fonts. ``page.css``
+is the style for screens of any width, light or dark, and for print. ``page.js`` sorts tables, shows tooltips and hides
 models; pages are readable without it. A content security policy in the page allows this script alone, its style and
 nothing else. Control and formatting characters of names and labels, such as those that change the direction of text,
 are shown as escapes.

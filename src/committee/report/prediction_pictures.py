@@ -395,7 +395,7 @@ def _disagreement(answers: MemberAnswers, of_classes: bool) -> list[Picture]:
     if len(answers.most_disputed(1)):
         what = "probability of the class that the vote predicts" if of_classes else "prediction"
         rows = MemberVotesDisplay(answers).dot_rows()
-        caption = f"Rows, numbered from 0. Dots: {what} of each member, with its weight in brackets."
+        caption = f"Rows, numbered from 0. A dot for each member (weight in brackets): {what}."
         body = rows.svg("Predictions of each member on the rows of greatest divergence")
         pictures.append(Picture("Rows on which members disagree most", caption, body))
     return pictures
