@@ -301,7 +301,7 @@ def test_sets_are_counted_by_size_and_by_class():
 
     page = evaluation_page(model, X[~half][:, :2], names[~half])
     assert "Sets on these rows" in page and "Coverage by class" in page
-    assert re.search(r"The sets contain the true class of \d+\.\d% \(target: 0\.95\)", page)
+    assert re.search(r"The sets contain the true class of \d+\.\d% of the rows \(target: 95%\)", page)
     assert "on these rows" not in evaluation_page(model.estimator_, X[~half][:, :2], names[~half])
 
 
@@ -320,7 +320,7 @@ def test_intervals_are_shown_by_width_and_by_size(score):
     for part, (_, n, covered, _) in zip(np.array_split(order, 7), by_size.figures.rows, strict=True):
         assert (int(n), covered) == (len(part), f"{found.inside[part].mean():.1%}")
     page = evaluation_page(model, X[~HALF], y[~HALF])
-    assert "Coverage by size" in page and "The intervals contain the number of" in page
+    assert "Coverage by size" in page and "The intervals contain the true number of" in page
 
 
 def test_the_median_width_of_weighted_rows_is_that_of_repeated_rows():

@@ -125,12 +125,12 @@ def quantile_sentences(figures: Iterable[Measured]) -> list[str]:
             f"Pinball loss: {loss.value:.4g} ({loss.remark}).",
         ]
     inside, meant = by_name["interval_coverage"].value, 100.0 * (float(levels[-1]) - float(levels[0]))
-    shares = ", ".join(f"{share:.1%} lie at or below {q}" for q, share in zip(levels, below, strict=True))
+    shares = ", ".join(f"{share:.1%} ({q})" for q, share in zip(levels, below, strict=True))
     costs = ", ".join(f"{loss.value:.4g} for {q} ({loss.remark})" for q, loss in zip(levels, losses, strict=True))
     return [
         f"{inside:.1%} of the rows lie between the quantiles {levels[0]} and {levels[-1]}; the target is {meant:.3g}%.",
-        f"{shares}.",
-        f"Pinball loss: {costs}.",
+        f"Rows at or below each quantile: {shares}.",
+        f"Pinball loss by quantile: {costs}.",
     ]
 
 

@@ -157,7 +157,7 @@ def _rows_and_training(found: Explanation, n_rows: int, data: str) -> str:
     if known is None or not known.n_judged:
         return f"{rows}, which should not have been used in training"
     if known.n_known:
-        return f"{rows}, {known.share:.1%} of which were used in training, or equal rows"
+        return f"{rows}, {known.share:.1%} of which were used in training or equal rows that were"
     sample = "" if known.exact else f", judged by {known.n_judged:,} of them"
     return f"{rows}, none of which was used in training{sample}"
 

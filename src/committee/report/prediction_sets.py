@@ -152,14 +152,14 @@ class CoveredRows:
 
     @property
     def sentence(self) -> str:
-        covered = f"{self._mean(self.inside):.1%} (target: {self.asked:.4g})"
+        covered = f"{self._mean(self.inside):.1%} of the rows (target: {100.0 * self.asked:.4g}%)"
         if self.sizes is not None:
             size = self._mean(self.sizes)
             return f"The sets contain the true class of {covered}; their mean size is {size:.2f} classes."
         assert self.intervals is not None
         widths = self.intervals[:, 1] - self.intervals[:, 0]
         width = float(np.median(widths)) if self.weights is None else weighted_quantile(widths, 0.5, self.weights)
-        return f"The intervals contain the number of {covered}; their median width is {width:.4g}."
+        return f"The intervals contain the true number of {covered}; their median width is {width:.4g}."
 
     def figures(self) -> list[Measured]:
         covered, target = self._mean(self.inside), f"target: {self.asked:.4g}"
