@@ -280,6 +280,8 @@ def _against_baseline(comparison: Comparison, best: ModelResult) -> list[str]:
 def constant_prediction(comparison: Comparison) -> str:
     if comparison.task == "numbers":
         return f"the {comparison.parameters.get(BASELINE, {}).get('strategy', 'mean')} of the training rows"
+    if comparison.weighted:
+        return "the class of the most weight"
     counts = comparison.table.classes
     return f"{max(counts, key=lambda label: counts[label])!r}, the most frequent class"
 
