@@ -204,6 +204,7 @@ def test_breiman_as_it_is_printed_in_his_paper():
         (-0.5, 5.0, 100, "The smallest margin is -0.5"),
         (0.4, log(100), 10_000, r"must exceed 4 sqrt\(2 / \|H\|\) = 0.5657"),
         (0.5, log(1000), 10, "and must be at most 2 n = 20"),
+        (1e-200, 1000.0, 10, "R is inf, and must be at most 2 n = 20"),
     ],
 )
 def test_breiman_says_which_condition_is_not_met(smallest, ln_size, n, remark):

@@ -156,7 +156,7 @@ def test_rows_of_the_training_are_known_where_new_ones_are_meant(folder, tmp_pat
     succeed("fit", table, "-t", "target", "--effort", "fast", "-o", tmp_path / "committee.st")
     assert "or fit with -p reserve=0.1 for --on oob" in fail("certify", tmp_path / "committee.st", table)
     said = fail("certify", tmp_path / "committee.st", table, "--on", "oob")
-    assert "its fit used all rows, to train members and, out of fold, to choose temperatures" in said
+    assert "its fit used all rows, to train members and, on rows held out, to choose and weigh them" in said
     boosted = ("-m", "gradient_boosting", "-p", "n_estimators=5", "--folds", 0, "-o", tmp_path / "boosted.st")
     succeed("fit", table, "-t", "target", *boosted)
     shown = succeed("margins", boosted[-1], table, "--on", "validation").stderr

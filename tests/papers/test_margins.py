@@ -202,7 +202,7 @@ def test_margins_beyond_one_are_drawn_at_one(fold_of):
     """Negative weights may carry margins out of [-1, 1]; a picture of them must still be had."""
     change = next(change for change in figures.CHANGES if change.objective == cells.OBJECTIVES[cells.SM2])
     fold = fold_of(3, 60)
-    picture, found = figures.drawn(change, fold)
+    picture, _, found = figures.drawn(change, fold)
     assert len(picture.axes) == 2 and found["variance decrease"] >= -1e-9
     assert len(figures.stages(fold).axes) == 1, "AdaBoost may end before 500 trees"
 

@@ -76,7 +76,8 @@ def voting(
     C = check_number("constant", constant, 0.0, inf)
 
     def terms(n: float) -> tuple[F64, F64, float]:
-        complexity, confidence = size * log(n) / (n * theta**2), log(len(theta) / eta) / n
+        # of one row, ln n = 0 times a size without bound
+        complexity, confidence = (size * log(n) if n > 1.0 else 0.0) / (n * theta**2), log(len(theta) / eta) / n
         return nu + C * np.sqrt(complexity + confidence), complexity, confidence
 
     value, complexity, confidence = terms(len(m))
@@ -312,13 +313,14 @@ def breiman_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) -> B
     size, delta = check_number("ln_size", ln_size, 0.0, 1e300), check_delta(delta)
     n, smallest = len(m), float(m.min())
     least = 4.0 * sqrt(2.0) * float(np.exp(-0.5 * size))
-    R = 32.0 * (log(2.0) + size) / (n * smallest**2) if smallest > 0.0 else inf
+    square = max(smallest, 0.0) ** 2  # of a margin below 1e-162 it rounds to 0
+    R = 32.0 * (log(2.0) + size) / (n * square) if square > 0.0 else inf
     remarks = []
     if smallest <= 0.0:
         remarks.append(f"The smallest margin is {smallest:.4g}: the bound is for votes that get every row right.")
     elif smallest <= least:
         remarks.append(f"The smallest margin is {smallest:.4g}, and must exceed 4 sqrt(2 / |H|) = {least:.4g}.")
-    if 2.0 * n < R < inf:
+    if smallest > 0.0 and 2.0 * n < R:
         remarks.append(f"R is {R:.4g}, and must be at most 2 n = {2 * n}.")
     by_margin = inf if remarks else R * (log(2.0 * n) - log(R) + 1.0)
     by_class = (size - log(delta)) / n

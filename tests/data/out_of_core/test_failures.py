@@ -15,6 +15,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import committee
 from committee import scan
@@ -437,3 +440,15 @@ def test_checkpoints_know_the_rows(tmp_path, monkeypatch):
         model().fit(scan([(X + 1, Y)]), checkpoint=path)
     again = model().fit(scan([(X[:7], Y[:7]), (X[7:], Y[7:])]), checkpoint=path)
     np.testing.assert_array_equal(again.predict_proba(X), whole.predict_proba(X))
+
+
+def test_an_unseen_category_of_a_piece_is_explained_once():
+    kinds = pd.DataFrame({"kind": list("abd") * 20})
+    pipeline = make_pipeline(OneHotEncoder(), RandomForestClassifier(3, random_state=0)).fit(kinds, Y[:60])
+    reweighted = committee.MarginReweighter(pipeline).fit(kinds, Y[:60])
+    found = (
+        r"^piece 0: column 'kind' holds the category 'z' at row 1 \(rows are counted from the beginning of the piece\)"
+    )
+    with pytest.raises(ValueError, match=found) as caught:
+        reweighted.predict(scan([pd.DataFrame({"kind": ["a", "z"]})]))
+    assert str(caught.value).count("did not occur in training") == 1

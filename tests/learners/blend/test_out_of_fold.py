@@ -344,6 +344,7 @@ def test_later_fits_forget_it():
         (MODEL, {"cv": 2}, r"reserve=0\.2 is drawn without regard to groups .* the folds respect"),
         (MODEL, {"class_weight": "balanced"}, "class_weight='balanced' counts the labels of all rows"),
         (RandomForestClassifier(5), {"reserve": 0.2, "class_weight": "balanced"}, "='balanced' counts the labels of"),
+        (RandomForestClassifier(5), {"reserve": 0.2, "class_weight": "balanced_subsample"}, "_subsample' counts the l"),
         (MODEL, {"reserve": 1e-4}, "reserve=0.0001 is 0 of 398 rows"),
         (MODEL, {"reserve": 1.0}, "reserve"),
     ],

@@ -175,6 +175,13 @@ def test_rows_out_of_bag_are_those_that_the_fit_left_out():
         assert 0.2 < losses.unseen.mean() < 0.8
         voted = losses.unseen.any(axis=1)
         np.testing.assert_array_equal(voted, np.isfinite(model.oob_decision_function_[:, 0]))
+    few, of_few = X[::15], y[::15]
+    for n_estimators, size in ((5, 8), ("all", len(few) - 1)):
+        model = SubaggingClassifier(n_estimators=n_estimators, max_samples=size, random_state=0).fit(few, of_few)
+        unseen = out_of_bag_mask(model, model.committee_.n_voters, of_few)
+        assert unseen.any()
+        for t, drawn in enumerate(model.estimators_samples_):
+            np.testing.assert_array_equal(np.flatnonzero(~unseen[:, t]), drawn)
     for fitted, given in ((X, coo_array(X)), (pd.DataFrame(X).add_prefix("x"), X)):  # known by their leaves
         certify(BaggingClassifier(random_state=0).fit(fitted, y), given, y, on="oob")
 
@@ -451,7 +458,7 @@ def test_the_reserve_counts_for_every_voter_and_every_pair():
     whole = losses.of_untouched()
     assert whole.unseen is None and whole.n_rows == 142
     np.testing.assert_array_equal(whole.least, losses.least[reserve])
-    with pytest.raises(ValueError, match="use on='validation', or a forest with a reserve"):
+    with pytest.raises(ValueError, match="use on='validation', or an ensemble with a reserve"):
         voter_losses(forest().fit(X, y), X, y, on="oob").of_untouched()
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.categories import UnknownCategoryError
 from committee.data.columns import Column, is_frame, open_frame
 from committee.data.labels import CodedText, Labels
 from committee.data.text import suggest_names
@@ -42,9 +43,12 @@ class Piece:
         try:
             yield
         except (TypeError, ValueError) as error:
-            counted = "; rows are counted from the beginning of the piece" if _ROW.search(str(error)) else ""
+            said, counted = str(error), "; rows are counted from the beginning of the piece"
+            if isinstance(error, UnknownCategoryError):  # which adds the explanation to what was found
+                said, counted = error.found, f" ({counted[2:]})"
+            counted = counted if _ROW.search(said) else ""
             kind = ValueError if isinstance(error, UnicodeError) else type(error)  # a UnicodeError needs more arguments
-            raise kind(f"{self.name}: {error}{counted}") from error
+            raise kind(f"{self.name}: {said}{counted}") from error
 
     def with_columns(self, columns: Sequence[str] | None, without: Sequence[str]) -> Piece:
         if not is_frame(self.X):

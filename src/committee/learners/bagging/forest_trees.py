@@ -345,10 +345,10 @@ def draw_reserve(n: int, share: float, random: np.random.RandomState) -> Mask:
 
 
 def refuse_balanced_weights(class_weight: Any, reserve: float) -> None:
-    if isinstance(class_weight, str) and class_weight == "balanced":
+    if isinstance(class_weight, str):
         raise ValueError(
-            f"class_weight='balanced' counts the labels of all rows, and those of reserve={reserve} must have no part "
-            "in the fit; give the weights as a dict."
+            f"class_weight={class_weight!r} counts the labels of all rows, and those of reserve={reserve} must have no "
+            "part in the fit; give the weights as a dict."
         )
 
 

@@ -18,7 +18,7 @@ from committee.data.rows import inner_weights, row_weights
 from committee.learners.bagging.forest_trees import draw_reserve
 from committee.learners.bagging.random_forest import ForestEstimator, RandomForestClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
-from committee.learners.bagging.subsamples import RowDraw, draw_subsample
+from committee.learners.bagging.subsamples import RowDraw, draw_subsamples
 from committee.learners.base.row_sampling import fit_generator
 from committee.learners.blend.blend import Blend
 from committee.learners.blend.committees import CommitteeClassifier, mean_log_loss
@@ -265,9 +265,9 @@ def _subagging_mask(
             "rows, with on='validation'."
         )
     classes, numbers = encode_classes(labels[counted])
+    of_fit = (numbers.astype(np.uint16), len(classes), model.n_estimators, model.max_samples, model.bootstrap, random)
     out = np.zeros((len(labels), n_voters), dtype=bool)
-    for t in range(n_voters):
-        counts = draw_subsample(numbers.astype(np.uint16), len(classes), model.max_samples, model.bootstrap, random)
+    for t, counts in enumerate(draw_subsamples(*of_fit)[:n_voters]):
         out[counted, t] = counts == 0
     return out
 

@@ -96,11 +96,11 @@ def write(numbers: tuple[int, ...], read: Mapping[str, NamedTable], seed: int, o
     rows = []
     for change in CHANGES:
         if change.number in numbers:
-            picture, found = drawn(change, folds[change.data])
+            picture, label, found = drawn(change, folds[change.data])
             save(picture, out / f"{change.name}.png")
             beside = {column: f" ({value:.4f})" for column, value in change.document.items()}
             texts = (fixed(found[column]) + beside.get(column, "") for column in _COLUMNS)
-            rows.append((f"{change.number}: {change.data}, {change.ensemble}, {change.label}", *texts))
+            rows.append((f"{change.number}: {change.data}, {change.ensemble}, {label}", *texts))
     title = f"Figures 2 to 6: {TREES} trees on one split (in brackets the document's, on its own split)"
     return [grid_of(title, ("figure", *_COLUMNS), rows)] if rows else []
 
@@ -112,7 +112,7 @@ def stages(fold: Fold) -> Figure:
     return display.figure_
 
 
-def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
+def drawn(change: Change, fold: Fold) -> tuple[Figure, str, dict[str, float]]:
     committee = trained(fold, change.ensemble, Ensembles(TREES))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
     lines = MarginMatrix.of(train)
@@ -129,7 +129,7 @@ def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
         highlighted_name=None if marked is None else f"lowest {100.0 * marked:.2g}% before",
     ).plot()
     own, new = (measured(margins, w, test, fold.positive[1]) for margins, w in ((before, lines.own), (after, weights)))
-    return picture.figure_, {
+    found = {
         "error": own["wrong"] / test.n_rows,
         "error after": new["wrong"] / test.n_rows,
         "mean gain": new["mean"] - own["mean"],
@@ -138,6 +138,7 @@ def drawn(change: Change, fold: Fold) -> tuple[Figure, dict[str, float]]:
         "variance decrease": own["variance"] - new["variance"],
         "range decrease": own["range"] - new["range"],
     }
+    return picture.figure_, label, found
 
 
 def together(results: MarginResults) -> Figure:
