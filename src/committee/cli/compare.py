@@ -66,7 +66,7 @@ class CompareOptions:
         ),
     ] = None
     task: TaskOption = None
-    sample: Annotated[int | None, typer.Option(help="Compare on a sample of this many rows, stratified by class.")] = (
+    sample: Annotated[int | None, typer.Option(help="Compare on a sample of this many rows (classes: stratified).")] = (
         None
     )
     folds: Annotated[

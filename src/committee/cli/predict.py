@@ -91,9 +91,9 @@ def predict(
 ) -> None:
     """Predict the rows of one or several tables.
 
-    Columns are matched by name, in any order; a note names others, except the target of the training. A model fitted
-    with --conformal adds the columns lower and upper, or one for each class with true for classes in the prediction
-    set.
+    Columns are matched by name, in any order, or by position if the model has no names; a note names others, except
+    the target of the training. A model fitted with --conformal adds the columns lower and upper, or one for each class
+    with true for classes in the prediction set.
     """
     with error_lines(debug, options.output), notes_on_warnings():
         import polars as pl

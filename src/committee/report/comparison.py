@@ -56,8 +56,8 @@ class AgainstBest:
 
 @dataclass(frozen=True, eq=False)
 class ModelResult:
-    """Results of a model. `place` is 1 for the best mean, `None` if it is not ranked. `average_rank` is the mean over
-    folds of the rank within the fold, `margin_quantiles` (101,) that of the quantiles of the training margins.
+    """Results of a model. `place` is 1 for the best mean, `None` if it is not ranked. `average_rank`, of ranks within a
+    fold, and `margin_quantiles` (101,), of training margins, are means over folds.
     """
 
     name: str

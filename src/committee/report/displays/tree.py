@@ -28,9 +28,9 @@ _FONT, _SMALL = 8.0, 6.5
 class TreeDisplay(Display):
     """A tree from left to right: the upper answer to a condition is yes, the lower one no.
 
-    A star marks the answer for missing values and unseen categories. Lines are wider for more training rows. A large
-    tree is drawn level by level, on the last level the nodes with the most rows. A node whose children are not drawn
-    shows the number of its leaves. Node numbers are those of ``apply``.
+    A star marks the answer for missing values, at splits on categories also for unseen ones. Lines are wider for more
+    training rows. A large tree is drawn level by level, on the last level the nodes with the most rows. A node whose
+    children are not drawn shows the number of its leaves. Node numbers are those of ``apply``.
 
     Parameters
     ----------
