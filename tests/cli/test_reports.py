@@ -170,7 +170,7 @@ def test_labels_that_are_no_classes(files, tmp_path):
     labels = pl.Series("code", ["c", *np.array(["a", "b"])[frame["code"][1:]]])
     frame.with_columns(labels).write_csv(tmp_path / "odd.csv")
     result = succeed("evaluate", files / "words.st", tmp_path / "odd.csv")
-    assert "target 'code': 1 row of 'c', unknown to the model, counts as wrong" in result.stderr
+    assert "target 'code': 1 row of 'c', unknown to the model, which metrics count" in result.stderr
     assert "holds '0', '1'; the classes of the model are 'a', 'b'" in fail(
         "evaluate", files / "words.st", files / "new.csv", "-t", "code", "--drop", "price"
     )

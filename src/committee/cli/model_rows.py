@@ -230,8 +230,7 @@ def match_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArra
     if classes.dtype.kind != "U" and values.dtype.kind != classes.dtype.kind:
         raise ValueError(f"target {target!r} holds {others}; {known}; drop these rows")
     n = int(unknown[place].sum())
-    verb = "counts" if n == 1 else "count"
-    note(f"target {target!r}: {pluralize(n, 'row')} of {others}, unknown to the model, {verb} as wrong")
+    note(f"target {target!r}: {pluralize(n, 'row')} of {others}, unknown to the model, which metrics count as wrong")
     labels = [by_text.get(text, value) for text, value in zip(texts, values.tolist(), strict=True)]
     return np.asarray(np.array([str(label) for label in labels] if classes.dtype.kind == "U" else labels)[place])
 
