@@ -52,7 +52,7 @@ def sets_grid(model: Any) -> Grid | None:
     if not is_conformal(model):
         return None
     known, categories = model.known_, model.row_categories
-    what = "true class" if hasattr(model, "classes_") else "number"
+    what = "true class" if hasattr(model, "classes_") else "true number"
     rows = [
         (f"target coverage of the {what}", f"{1.0 - model.alpha:.4g} (alpha {model.alpha:g})" + _groups(model)),
         ("score", SCORES[model.nonconformity] + (", randomised" if getattr(model, "randomised", False) else "")),

@@ -162,7 +162,7 @@ def changed(before=(0.1, 0.2), after=(0.1, 0.2), **options):
         *((lambda _, margins=margins: MarginDisplay({"a": margins}), "'a'") for margins in ([], [2.0], [np.nan])),
         (lambda boosted: MarginDisplay.from_estimator(boosted, *cancer(), names=["a", "b"]), "must be 1 distinct"),
         *(
-            (lambda boosted, rounds=rounds: MarginDisplay.from_stages(boosted, *cancer(), rounds=rounds), "80 voters")
+            (lambda boosted, rounds=rounds: MarginDisplay.from_stages(boosted, *cancer(), rounds=rounds), "1 to 80")
             for rounds in ((), (0, 5), (5, 81), (5, 5), (2.5, 5))
         ),
     ],

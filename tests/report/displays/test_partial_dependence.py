@@ -155,7 +155,7 @@ def test_outputs_that_are_drawn(mixed):
         assert PartialDependenceDisplay.from_estimator(fitted, X, "rooms", target=target).subject == subject
     pair = GradientBoostingRegressor(n_estimators=2).fit(X, np.column_stack([numbers, -numbers]))
     assert PartialDependenceDisplay.from_estimator(pair, X, "rooms", target=1).subject == "prediction, target 1"
-    with pytest.raises(ValueError, match="target=2 is out of range; the model predicts 2 numbers"):
+    with pytest.raises(ValueError, match="target=2 is out of range; targets are numbered from 0 to 1"):
         PartialDependenceDisplay.from_estimator(pair, X, target=2)
 
 

@@ -139,7 +139,7 @@ class MarginDisplay(CurvesDisplay):
             rounds = [T // 4**i for i in range(MOST_STAGES) if i == 0 or T // 4**i >= FEWEST_VOTERS][::-1]
         steps = [int(t) for t in rounds]
         if not steps or steps != list(rounds) or min(steps) < 1 or max(steps) > T or len(set(steps)) < len(steps):
-            raise ValueError(f"rounds is {list(rounds)!r}; give different whole numbers between 1 and the {T} voters")
+            raise ValueError(f"rounds is {list(rounds)!r}; give different whole numbers of voters, from 1 to {T}")
         curves = {f"{t:,}": _margins(estimator, X, y, sample_weight, n_voters=t) for t in steps}
         return cls(curves, title="voters").plot(ax)
 

@@ -308,7 +308,7 @@ def _output(found: Explanation, target: Any) -> tuple[int, str]:
         return levels.index(target), f"quantile {target:g}"
     n = found.n_outputs
     if not (is_whole(target) and 0 <= target < n):
-        raise ValueError(f"target={target!r} is out of range; the model predicts {n} numbers, target 0 to {n - 1}")
+        raise ValueError(f"target={target!r} is out of range; targets are numbered from 0 to {n - 1}")
     return int(target), f"target {target}" if n > 1 else ""
 
 
