@@ -91,7 +91,11 @@ class CompareOptions:
     report: Annotated[Path | None, typer.Option(help="File of an HTML report.")] = None
     json: Annotated[Path | None, typer.Option(help="File of all figures as JSON.")] = None
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Checkpoint file: the same comparison resumes from its finished fits.")
+        Path | None,
+        typer.Option(
+            help="Checkpoint file: the same comparison resumes from its finished fits. Removed when all fits are in"
+            " --report or --json."
+        ),
     ] = None
     time_limit: Annotated[
         float | None,

@@ -26,7 +26,7 @@ TaskOption = Annotated[
     str | None,
     typer.Option(
         metavar="classes|numbers",
-        help="Default: text and integers of few values are classes, other numbers are numbers.",
+        help="Default: classes for text, integers of few values and models of classes only, else numbers.",
     ),
 ]
 Scratch = Annotated[
