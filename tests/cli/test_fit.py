@@ -208,10 +208,10 @@ def test_refused(table):
         ("--folds 1 must be at least 2, or 0 for no estimate", *price, *tree, "--folds", 1),
         ("--effort is for the committee", *price, *tree, "--effort", "best"),
         ("--time-limit is for the committee", *price, *tree, "--time-limit", 3),
-        ("--memory-limit some is no amount of memory", *price, "--memory-limit", "some"),
+        ("--memory-limit some is no number of bytes", *price, "--memory-limit", "some"),
         ("--memory-limit leaves no candidate room on 90 rows of", *price, "--memory-limit", "1 kB"),
         ("--max-size is for the committee", *price, *tree, "--max-size", "1 MB"),
-        ("--max-size some is no amount of memory; give bytes, or text such as", *price, "--max-size", "some"),
+        ("--max-size some is no number of bytes; give bytes, or text such as", *price, "--max-size", "some"),
         ("--effort 'some' is unknown", *price, "--effort", "some"),
         ("target 'spoilt' is missing in 1 of 90 rows (first in row 0)", "--drop", "label", "-t", "spoilt", "--strict"),
         ("adaboost predicts classes only; for numbers choose one of committee", *price, "-m", "adaboost"),
@@ -313,8 +313,9 @@ def test_intervals_of_the_committee_and_around_quantiles(folder, monkeypatch):
     shown = succeed("evaluate", folder / "numbers.st", folder / "people_new.csv").stdout
     assert "coverage of the intervals" in shown and "target: 0.9" in shown
     assert "Members" in succeed("inspect", folder / "numbers.st").stdout
-    succeed(*fit, "-m", "gradient_boosting", "-p", "loss=quantile", "-p", "quantile=[0.1,0.9]", "-p", "n_estimators=5")
-    assert load(folder / "numbers.st").nonconformity == "quantile"
+    for loss in (("loss=quantiles",), ("loss=quantile", "-p", "quantile=[0.1,0.9]")):
+        succeed(*fit, "-m", "gradient_boosting", "-p", "n_estimators=5", "-p", *loss)
+        assert load(folder / "numbers.st").nonconformity == "quantile"
     first = succeed("predict", folder / "numbers.st", folder / "people_new.csv").stdout.splitlines()[0]
     assert first == "prediction:0.1,prediction:0.9,lower,upper"
 

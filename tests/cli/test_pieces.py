@@ -103,7 +103,7 @@ def test_errors_of_fits_in_pieces(folder, frame):
         ("is the only column", csv, "--drop", "id,size,color,code,price"),
         ("--drop names 'idd'", csv, "--drop", "idd"),
         ("--categorical names 'cod'", csv, "--categorical", "cod"),
-        ("no amount of memory", csv, "--memory-limit", "much"),
+        ("no number of bytes", csv, "--memory-limit", "much"),
         ("is no folder; make it first", csv, "--scratch", folder / "none"),
         ("files are of several kinds", whole, folder / "whole.parquet"),
         ("is named twice", whole, folder / "*.csv"),

@@ -1,6 +1,7 @@
 """Thresholds of the probability of the positive class, their costs, and evaluations with weights."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
+from committee import RandomForestClassifier
 from committee.report.evaluation import baseline_comment, evaluate
 from committee.report.figures import OPTIMISTIC, ThresholdModel, Thresholds, cheapest_threshold
+from committee.report.model_pages import evaluation_page
 from committee.report.prediction_pictures import reliability_picture
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -39,6 +42,18 @@ def test_predictions_are_those_of_a_fixed_threshold_classifier(threshold):
         assert headings[name].endswith(" (well)") and headings["average_precision"] == "average precision (well)"
     row = next(row for row in found.thresholds.rows if row.threshold == threshold)
     assert [row.false_alarms, row.misses] == [found.confusion.counts[0, 1], found.confusion.counts[1, 0]]
+
+
+def test_pictures_of_wrong_rows_name_the_class_by_the_threshold():
+    model = RandomForestClassifier(20, max_depth=3, random_state=0).fit(X[::2, :2], LABELS[::2])
+    for threshold in (0.2, 0.8):
+        predicted, p = ThresholdModel(model, threshold).predict(X_NEW), model.predict_proba(X_NEW)
+        page = evaluation_page(model, X_NEW, Y_NEW, threshold=threshold)
+        headings = set(re.findall(r"Row (\d+) is (\w+), predicted (\w+) \((\d+%)\)", page))
+        assert len(headings) > 2
+        for row, truth, named, share in headings:
+            assert (truth, named) == (Y_NEW[int(row)], predicted[int(row)]) and truth != named
+            assert share == f"{p[int(row), int(named == 'well')]:.0%}"
 
 
 def test_calibration_is_of_the_most_probable_class_at_any_threshold():

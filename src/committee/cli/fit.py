@@ -360,7 +360,8 @@ def _fitted(learner: Any, rows: TrainingTable, options: FitOptions, checkpoint: 
     from committee import ConformalClassifier, ConformalRegressor
 
     wrapper: Any = ConformalClassifier if hasattr(learner, "predict_proba") else ConformalRegressor
-    several = getattr(learner, "loss", None) == "quantile" and np.size(getattr(learner, "quantile", 0.5)) > 1
+    loss = getattr(learner, "loss", None)
+    several = loss == "quantiles" or (loss == "quantile" and np.size(getattr(learner, "quantile", 0.5)) > 1)
     settings = {"nonconformity": "quantile"} if several else {}
     seed = learner.get_params().get("random_state")
     return wrapper(learner, conformal, random_state=seed, **settings).fit(rows.X, rows.y, **rows.offset, **given)

@@ -107,7 +107,7 @@ def parse_bytes(limit: float | str, name: str = "memory_limit") -> float:
     else:
         amount = float(limit) if isinstance(limit, Real) and not isinstance(limit, bool) else 0.0
     if not amount > 0.0:
-        raise ValueError(f"{name}={limit!r} is no amount of memory; give bytes, or text such as '3 GB' or '500 MiB'.")
+        raise ValueError(f"{name}={limit!r} is no number of bytes; give bytes, or text such as '3 GB' or '500 MiB'.")
     return amount
 
 

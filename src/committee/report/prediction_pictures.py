@@ -328,7 +328,7 @@ def wrong_rows(found: Explanation) -> list[Part]:
 def _explained(found: Explanation, rows: list[int]) -> list[tuple[int, RowExplanation]]:
     shown: dict[tuple[str, ...], tuple[int, RowExplanation]] = {}
     for row in rows:
-        each = found.row(row)
+        each = found.row(row, found.predicted[row] if found.of_classes else None)
         if each is None or len(shown) == MOST_ROW_PICTURES:
             break
         shown.setdefault(each.labels, (row, each))
@@ -362,8 +362,12 @@ def _row_contributions(found: Explanation, explained: list[tuple[int, RowExplana
     for (row, each), (largest, (n_rest, rest)) in zip(explained, shown, strict=True):
         rows = [Bar(name, value, format_signed(value)) for name, value in largest]
         rows += rest_bar(n_rest, rest, format_signed(rest))
-        truth = str(found.y[row]) if found.of_classes else format_number(float(found.y[row]))
-        heading = f"Row {row} is {truth}, {each.remark}"
+        if found.of_classes:
+            predicted = found.predicted[row]  # by the threshold, if there is one
+            p = found.predictions[row, np.flatnonzero(found.model.classes_ == predicted)[0]]
+            heading = f"Row {row} is {found.y[row]}, predicted {predicted} ({p:.0%})"
+        else:
+            heading = f"Row {row} is {format_number(float(found.y[row]))}, {each.remark}"
         description = f"{heading}: " + "; ".join(f"{bar.name} {bar.text}" for bar in rows[:3])
         panels.append(bars(rows, description, heading=heading, least=min(sizes), largest=max(sizes)))
     first = explained[0][1]

@@ -226,11 +226,11 @@ def test_sources_that_are_none(tmp_path):
 
 def test_arguments_that_are_none(tmp_path):
     for arguments, kind, message in [
-        ({"memory_limit": "much"}, ValueError, "memory_limit='much' is no amount of memory"),
-        ({"memory_limit": 0}, ValueError, "memory_limit=0 is no amount of memory"),
-        ({"memory_limit": -3}, ValueError, "memory_limit=-3 is no amount of memory"),
-        ({"memory_limit": np.nan}, ValueError, "memory_limit=nan is no amount of memory"),
-        ({"memory_limit": [1]}, ValueError, r"memory_limit=\[1\] is no amount of memory"),
+        ({"memory_limit": "much"}, ValueError, "memory_limit='much' is no number of bytes"),
+        ({"memory_limit": 0}, ValueError, "memory_limit=0 is no number of bytes"),
+        ({"memory_limit": -3}, ValueError, "memory_limit=-3 is no number of bytes"),
+        ({"memory_limit": np.nan}, ValueError, "memory_limit=nan is no number of bytes"),
+        ({"memory_limit": [1]}, ValueError, r"memory_limit=\[1\] is no number of bytes"),
         ({"columns": "a"}, TypeError, r"columns must be a list of names, got the string 'a'; write \['a'\]"),
         ({"columns": []}, ValueError, "columns must name at least one column"),
         ({"scratch": tmp_path / "none"}, FileNotFoundError, "is no folder; make it first"),

@@ -256,7 +256,7 @@ def test_the_file_is_within_the_limit(kind, share, tmp_path):
 def test_sizes_that_are_none_and_those_that_fit_nothing_are_refused(kind):
     X, y = rows_for(kind)
     for size in ("3 apples", "-1", "automatic"):
-        with pytest.raises(ValueError, match=f"max_size='{size}' is no amount of memory"):
+        with pytest.raises(ValueError, match=f"max_size='{size}' is no number of bytes"):
             kind(**FAST | {"max_size": size}).fit(X, y)
     with pytest.raises(
         ValueError, match=r"max_size=0\.01 kB leaves no member room: a file with the smallest part of '\w+' takes"

@@ -218,7 +218,7 @@ def test_amounts(text, amount):
     assert parse_bytes(text) == amount
 
 
-NO_AMOUNT = r"memory_limit=.* is no amount of memory; give bytes, or text such as '3 GB'"
+NO_AMOUNT = r"memory_limit=.* is no number of bytes; give bytes, or text such as '3 GB'"
 
 
 @pytest.mark.parametrize(
