@@ -242,7 +242,8 @@ struct RoundScale {
 inline void require_sound(const GradientRange& range) {
   if (!range.sound)
     throw std::invalid_argument(
-        "gradients must be finite, and hessians finite and not negative; rescale the target or the weights");
+        "gradients must be finite, and hessians finite and not negative; rescale the target or the weights, lower "
+        "learning_rate, or correct a loss of your own");
   if (range.largest_gradient > 1e150 || range.largest_hessian > 1e150)
     throw std::invalid_argument("a gradient or hessian is larger than 1e150; rescale the target or the weights");
 }
