@@ -24,11 +24,9 @@ from committee.data.text import check_names
 
 T = TypeVar("T")
 
-POLL_SECONDS = 2.0
-"""Seconds between polls of the workers while no result arrives."""
+POLL_SECONDS = 2.0  # between polls of the workers while no result arrives
 
-MOST_SENDINGS = 4
-"""Attempts to send anything if workers are lost meanwhile."""
+MOST_SENDINGS = 4  # attempts to send anything if workers are lost meanwhile
 
 
 class ClusterError(Exception):
@@ -40,11 +38,7 @@ Packed: TypeAlias = tuple[bytes, list[pickle.PickleBuffer]]
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """An object sent to workers as a whole, one copy per worker.
-
-    It is pickled in the thread of the fit, as pickling may fetch rows from the cluster, for which the client's own
-    thread cannot wait.
-    """
+    """Object sent to workers as a whole, pickled in the thread of the fit: pickling may fetch rows of the cluster."""
 
     value: Any
     packed: Packed | None = None
@@ -102,10 +96,7 @@ def outside_of_tasks() -> Iterator[None]:
 
 
 class Cluster:
-    """The workers of a client's cluster.
-
-    Waits end with a `ClusterError` after `timeout` seconds without a heartbeat or a result of any worker.
-    """
+    """Workers of a client's cluster; waits for them end with a `ClusterError` after `timeout` silent seconds."""
 
     def __init__(self, client: Client | None, timeout: float) -> None:
         if not timeout > 0.0:
@@ -113,8 +104,7 @@ class Cluster:
         self.client: Client = client_in_force(client)
         self.timeout: float = timeout
         self.name: str = f"the Dask scheduler {self.client.scheduler.addr}"
-        self.n_threads = 1
-        """Threads of all workers at the last poll."""
+        self.n_threads = 1  # of all workers at the last poll
         self._seen: dict[str, float] = {}
         self._since: dict[str, float] = {}
         self._looked = self._heard = time.monotonic()
@@ -125,11 +115,6 @@ class Cluster:
             self.look()
 
     def look(self) -> None:
-        """Poll the scheduler for workers and their heartbeats.
-
-        A worker without a heartbeat for `timeout` seconds is unregistered while others respond. Raise `ClusterError` if
-        the scheduler is lost, or no worker has responded for `timeout` seconds.
-        """
         self.refuse_closed()
         try:
             found, none = self.client.sync(workers_of, self.client, callback_timeout=POLL_SECONDS), "it has none"
@@ -204,7 +189,7 @@ class Cluster:
         raise AssertionError("every attempt returns or raises")
 
     def copy(self, sent: Sequence[Future[Sent]], address: str) -> Future[None]:
-        """Copy objects to a worker: Dask's broadcast hangs if any is lost; without copies one worker gets all tasks."""
+        # Dask's broadcast hangs if a worker is lost
         future: Future[None] = self.client.submit(_hold, *sent, workers=[address], pure=False, priority=1)
         return future
 
@@ -241,20 +226,16 @@ def _hold(*sent: Sent) -> None: ...
 
 
 async def workers_of(client: Client) -> dict[str, Any]:
-    """Return the scheduler's record of each worker, by address."""
     identity = await client.scheduler.identity(n_workers=-1)
     found: dict[str, Any] = identity["workers"]
     return found
 
 
-AHEAD = 2
-"""Partitions computed ahead of the one being read."""
+AHEAD = 2  # partitions computed ahead of the one being read
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterPartitions(DaskSource):
-    """A Dask collection whose partitions are fetched one after the other."""
-
     cluster: Cluster
 
     def computed(self, parts: Sequence[Any]) -> Iterator[Any]:

@@ -21,7 +21,7 @@ _Learner: Any = object
 
 @with_parameters
 class DaskLearner(_Learner):  # type: ignore[misc]
-    """Mixin that runs a learner on a Dask cluster. It comes before the learner among the base classes."""
+    """Mixin, before the learner among the base classes, that runs it on a Dask cluster."""
 
     _: KW_ONLY
     client: Any = parameter(

@@ -20,8 +20,7 @@ from joblib import parallel_config
 
 from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, Sent
 
-Job: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-"""Function, positional and keyword arguments, as from `joblib.delayed`."""
+Job: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]  # as `joblib.delayed` returns
 
 SMALL = (bool, int, float, complex, str, bytes, type(None), type, FunctionType, BuiltinFunctionType)
 
@@ -38,7 +37,7 @@ class _Shared:
 
 
 class SharedObjects:
-    """Objects that occur, by identity, in each of the given jobs, and are sent once."""
+    """Objects that occur, by identity, in all of the given jobs, and are sent once."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         held = [{id(part): part for part in _parts(job)} for job in jobs]
@@ -75,7 +74,6 @@ def refuse_other_version(of_client: str) -> None:
 
 
 def run_jobs(task: bytes | Sent, *sent: Sent) -> Results:
-    """Run the jobs of `SharedObjects.task` on one thread."""
     begun = time.perf_counter()
     theirs, calls = pickle.loads(task.value if isinstance(task, Sent) else task)
     refuse_other_version(theirs)
@@ -90,24 +88,19 @@ def run_jobs(task: bytes | Sent, *sent: Sent) -> Results:
     return Results(values, time.perf_counter() - begun)
 
 
-TASK_SECONDS = 0.3
-"""Target run time of a task of several jobs."""
+TASK_SECONDS = 0.3  # target run time of a task of several jobs
 
 MOST_JOBS = 1000
 
-AHEAD = 3
-"""Tasks in flight per thread, so that no worker is idle."""
+AHEAD = 3  # tasks in flight per thread, so that no worker is idle
 
-MOST_LOSSES = 3
-"""Most restarts in a row without a result."""
+MOST_LOSSES = 3  # restarts in a row without a result
 
-LARGE_CONTENT = 2**20
-"""Bytes from which a task is sent as an object rather than through the scheduler."""
+LARGE_CONTENT = 2**20  # bytes from which a task is sent as an object, not through the scheduler
 
 FETCHED_AT_ONCE = 4
 
-GONE = ("lost", "cancelled")
-"""Final states of a future without a result."""
+GONE = ("lost", "cancelled")  # final states of a future without a result
 
 
 class ClusterMembers:

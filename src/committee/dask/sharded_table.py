@@ -35,8 +35,7 @@ class ShardedTable(TrainingPieces):
     cluster: Cluster
     parts: Sequence[Delayed]
     sizes: Sequence[int]
-    homes: list[ShardHomes] = field(default_factory=list)
-    """Shard placements to close when the fit ends."""
+    homes: list[ShardHomes] = field(default_factory=list)  # closed when the fit ends
 
     def rescan(self, counted: Mask | None, max_bins: int) -> ShardedTable:
         if self.is_summary_of(counted, max_bins):
@@ -109,8 +108,6 @@ def rows_of(X: Any) -> tuple[int, Any]:
 
 @dataclass(eq=False)
 class ShardedMatrix(OutOfCoreMatrix):
-    """Encoded matrix of a Dask collection whose bin codes stay on the workers."""
-
     is_remote: ClassVar[bool] = True
     training: ShardedTable
 

@@ -21,30 +21,22 @@ from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, workers_
 from committee.learners.gradient.shards import Call, Shard, Shards, sum_of
 from committee.learners.gradient.target import Target
 
-HANDLER = "committee_shards"
-"""Name of the workers' message handler."""
+HANDLER = "committee_shards"  # name of the workers' message handler
 
-LEASE = "committee-lease-"
-"""Key prefix of the tasks whose results keep a fit's shards alive on a worker."""
+LEASE = "committee-lease-"  # key prefix of the tasks whose results keep a fit's shards on a worker
 
-FAN = 8
-"""Most workers that a message is sent to directly if results are summed up; each forwards it to its group."""
+FAN = 8  # workers that a message for a sum is sent to; each forwards it to its group
 
-Below: TypeAlias = Sequence[tuple[str, Sequence[int]]]
-"""Addresses of the workers below another one, each with the indices of its shards."""
+Below: TypeAlias = Sequence[tuple[str, Sequence[int]]]  # addresses of workers, with the indices of their shards
 
 
 @dataclass(eq=False)
 class StoredShard:
-    """Bin codes of a shard on this worker and, once targets are known, the shard itself."""
-
     codes: NDArray[np.uint8] | NDArray[np.uint16]
     n_bins: NDArray[np.int32]
-    cells: NDArray[np.float64] | None
-    """Encoded rows, if the fit needs them: 8 bytes per cell."""
-    shard: Shard | None = None
-    serial: int = -1
-    """Number of the last message processed."""
+    cells: NDArray[np.float64] | None  # encoded rows, if the fit needs them
+    shard: Shard | None = None  # None until targets are known
+    serial: int = -1  # of the last message processed
     answer: Any = None
 
     def answered(self, serial: int, number: int, calls: Sequence[Call], n_threads: int) -> Any:
@@ -60,8 +52,7 @@ class StoredShard:
         return self.answer
 
 
-HELD: dict[str, dict[int, StoredShard]] = {}
-"""Shards on this worker, by fit and number."""
+HELD: dict[str, dict[int, StoredShard]] = {}  # by fit and number
 
 
 def hold(fit: str, number: int, shard: StoredShard) -> None:
@@ -69,11 +60,7 @@ def hold(fit: str, number: int, shard: StoredShard) -> None:
 
 
 class ShardHost(WorkerPlugin):  # type: ignore[misc]
-    """Dask worker plugin: executes calls on the shards of its worker and forwards them to the workers below.
-
-    Sums are reduced on the way up. Shards live as long as the fit's `lease`, which the scheduler releases when the fit
-    ends or its client is lost.
-    """
+    """Dask worker plugin that executes calls on the shards of its worker, and forwards them to other workers."""
 
     name = "committee-shards"
     idempotent = True
@@ -93,8 +80,7 @@ class ShardHost(WorkerPlugin):  # type: ignore[misc]
             self._thread.shutdown(wait=False)
             self._thread = None
 
-    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
-        """Release the shards of a fit whose lease ends; Dask calls it for every task."""
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:  # Dask calls it for every task
         if finish in ("released", "forgotten") and isinstance(key, str) and key.startswith(LEASE):
             forget(key.removeprefix(LEASE).partition("@")[0])
 
@@ -155,8 +141,7 @@ def forget(fit: str) -> None:
 
 
 def lease() -> bool:
-    """Task whose result stays on a worker as long as the client holds its future."""
-    return True
+    return True  # stays on a worker as long as the client holds its future
 
 
 def forget_shard(fit: str, number: int) -> None:
@@ -164,10 +149,7 @@ def forget_shard(fit: str, number: int) -> None:
 
 
 class ShardHomes:
-    """Workers that hold the shards of one fit.
-
-    `held` returns the Dask graph that reads, bins and stores a shard; `weights` are the shards' numbers of rows.
-    """
+    """Workers of a fit's shards; `held` returns a shard's Dask graph, `weights` are numbers of rows."""
 
     def __init__(self, cluster: Cluster, held: Callable[[str, int], Any], weights: Sequence[int]) -> None:
         self.cluster: Cluster = cluster
@@ -175,8 +157,7 @@ class ShardHomes:
         self.fit: str = f"committee-{uuid4().hex}"
         self._held = held
         self.of_shard: dict[int, str] = {}
-        self.avoided: set[str] = set()
-        """Workers that did not respond."""
+        self.avoided: set[str] = set()  # workers that did not respond
         self._leases: dict[str, Any] = {}
         cluster.register(ShardHost())
 
@@ -240,7 +221,7 @@ class ShardHomes:
         return min(workers, key=load.__getitem__)
 
     def crowded(self) -> int | None:
-        """Return the last shard of the worker with most, or `None` unless that has several and a worker has none."""
+        """Return a shard of the worker with most, if a worker without shards can take it."""
         shards: dict[str, list[int]] = {}
         for number, address in self.of_shard.items():
             shards.setdefault(address, []).append(number)
@@ -256,16 +237,11 @@ class ShardHomes:
         self.cluster.forget(list(self._leases.values()))
 
 
-MOST_LOSSES = 10
-"""Times a message is sent, each time losing workers, before the fit fails."""
+MOST_LOSSES = 10  # times a message is sent, each time losing workers, before the fit fails
 
 
 class ShardsOnWorkers(Shards):
-    """Shards of a fit on the workers of a cluster.
-
-    Messages are numbered and processed once. After a loss the shards of lost workers are rebuilt elsewhere from their
-    rows and the journal, and the message is sent again to all workers.
-    """
+    """Shards on the workers of a cluster, rebuilt from their rows and the journal after a loss."""
 
     def __init__(self, homes: ShardHomes, target: Target, n_outputs: int) -> None:
         super().__init__(homes.weights)

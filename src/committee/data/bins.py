@@ -20,17 +20,12 @@ from committee.data.table_schema import TableSchema
 
 LEAST_AUTO_BINS, MOST_AUTO_BINS = 40, 255
 
-Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16] | _core.SparseCodes
-"""Bin numbers ``(n, p)`` of all cells, or of a sparse table's cells that are not in the bin of 0."""
+Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16] | _core.SparseCodes  # bin numbers (n, p)
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Edges of the bins of all columns.
-
-    A number x falls into bin ``sum(edges < x)``, so ``x <= edges[b]`` equals ``bin <= b`` and a split that is found on
-    bins is exact on values. The bin of a category is its code. Missing values have the bin after the last.
-    """
+    """Bin edges: a number x has bin ``sum(edges < x)``, a category its code, a missing value the bin after the last."""
 
     edges: NDArray[np.float64]  # column j has edges[offset[j]:offset[j + 1]], none if it is categorical
     offset: NDArray[np.int64]
@@ -68,7 +63,7 @@ class Bins:
 
     @cached_property
     def n_bins(self) -> NDArray[np.int32]:
-        """Number of bins of each column ``(p,)``, without the bin for missing values."""
+        """Bins of each column ``(p,)``, without that of missing values."""
         return np.where(self.n_categories > 0, self.n_categories, np.diff(self.offset) + 1).astype(np.int32)
 
     @cached_property
@@ -141,7 +136,7 @@ def row_digests(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
 
 
 def digests_of_kinds(X: Matrix | OutOfCoreMatrix, categorical: Mask | None, n_threads: int) -> tuple[U64, U64 | None]:
-    """Return digests of rows ``(n,)`` by the numeric columns, and by all columns (None if all are numeric)."""
+    """Return digests of rows ``(n,)`` by the numeric columns, and by all columns."""
     if isinstance(X, SparseMatrix):
         return row_digests(X, n_threads), None
     found = X.digests_of_kinds(n_threads) if isinstance(X, OutOfCoreMatrix) else _dense(X, categorical, n_threads)
@@ -154,10 +149,7 @@ def cell_sums(X: Matrix | OutOfCoreMatrix, n_threads: int) -> U64:
 
 
 def unordered_digests(X: Matrix | OutOfCoreMatrix, n_threads: int, classes: NDArray[np.uint16] | None = None) -> U64:
-    """Return digests of rows ``(n,)`` that do not depend on the order of the columns.
-
-    Each cell is mixed with a digest of its column, into which the rows' `classes` enter.
-    """
+    """Return digests of rows ``(n,)`` that do not depend on the order of the columns."""
     sums = cell_sums(X, n_threads)
     if classes is not None:
         sums += classes

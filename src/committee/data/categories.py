@@ -24,7 +24,6 @@ MAX_VALUE = 1e300  # numbers that stand for categories in a file must be below i
 
 
 def pack_category_bits(is_in: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """Return the codes c with ``is_in[c]`` as words of bits: c is bit ``c % 32`` of word ``c // 32``."""
     padded = np.zeros(-(-len(is_in) // 32) * 32, dtype=np.uint8)
     padded[: len(is_in)] = is_in
     return np.packbits(padded, bitorder="little").view("<u4").astype(np.uint32)

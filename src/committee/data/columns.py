@@ -338,7 +338,6 @@ def open_frame(X: Any) -> nw.DataFrame[Any]:
 
 
 def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:
-    """Return `X` without the columns that `vectors` name (``sample_weight="w"``), and all vectors, these as columns."""
     names = {key: name for key, name in vectors.items() if isinstance(name, str)}
     if not names or is_out_of_core(X):
         return X, *vectors.values()
@@ -356,7 +355,6 @@ def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:
 
 
 def without_named(X: Any, named: Mapping[str, str], learned: Iterable[str]) -> Any:
-    """Drop the columns that a fit took as vectors, such as the target, unless they are among its features."""
     frame = open_frame(X)
     extra = [name for name in dict.fromkeys(named.values()) if name in frame.columns and name not in learned]
     return frame.drop(extra).to_native() if extra else X

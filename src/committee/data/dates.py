@@ -39,7 +39,7 @@ TIME_FORMAT = "%H:%M:%S%.f"  # format of typed times of the day
 DATE_FORMAT, DATETIME_FORMAT = "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f"  # formats of typed dates, and of dates with a time
 ZONED_FORMAT = "%Y-%m-%dT%H:%M:%S%.f%#z"  # format of typed dates with a time zone
 
-TIME_FORMATS = (
+TIME_FORMATS = (  # detected in text; for polars' strptime
     *_DAYS,
     *(f"{day} {clock}" for day in _DAYS for clock in _CLOCK),
     *(f"%Y-%m-%dT{clock}" for clock in _CLOCK),
@@ -47,7 +47,6 @@ TIME_FORMATS = (
     "%Y-%m-%d %H:%M:%S%.f%#z",
     *_CLOCK,
 )
-"""Formats that are detected in text, for polars' ``strptime``."""
 KNOWN_TIME_FORMATS = frozenset({*TIME_FORMATS, DURATION_FORMAT})  # formats of columns whose numbers are seconds
 
 SECONDS_PER_DAY = 86_400.0
@@ -123,7 +122,7 @@ def ticks_as_seconds(ticks: NDArray[np.int64], unit: Any) -> F64:
 
 
 def infer_time_format(column: pl.Series, order: str | None = None) -> tuple[str | None, bool]:
-    """Return the time format of a column or None, and whether the order of day and month is certain."""
+    """Return a column's time format, and whether its order of day and month is certain."""
     import polars as pl
 
     typed = {pl.Date: DATE_FORMAT, pl.Datetime: DATETIME_FORMAT, pl.Time: TIME_FORMAT, pl.Duration: DURATION_FORMAT}
@@ -142,7 +141,7 @@ def infer_time_format(column: pl.Series, order: str | None = None) -> tuple[str 
 
 
 def mixed_order_cells(present: pl.Series) -> tuple[str, str] | None:
-    """Return a cell that is only day-first and one only month-first, if each cell is of one of the orders."""
+    """Return a day-first and a month-first cell of a column that mixes these orders."""
     for form in TIME_FORMATS:
         other = swap_day_month(form) if day_month_order(form) == "day-first" else None
         if other is None or (
@@ -255,7 +254,7 @@ def read_seconds(series: nw.Series[Any]) -> Seconds | None:
 
 
 def read_object_seconds(cells: pd.Series[Any], kind: str) -> Seconds | None:
-    """Return dates, times or durations of `kind`, as pandas' ``infer_dtype`` names it, as seconds, else None."""
+    """Return dates, times or durations as seconds; `kind` is that of pandas' ``infer_dtype``."""
     import pandas as pd
 
     present = cells.dropna()

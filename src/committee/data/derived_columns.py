@@ -56,7 +56,6 @@ _MOST_SECONDS = 1e14  # about 3 million years, within what NumPy's days and mont
 
 
 def date_part(seconds: F64, part: DatePart) -> F64:
-    """Return a part of dates as `DateEncoder` encodes it."""
     known = np.abs(seconds) <= _MOST_SECONDS  # False for NaN
     moments = np.where(known, seconds, 0.0)
     day = np.floor(moments / SECONDS_PER_DAY)
@@ -221,11 +220,7 @@ _KINDS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class TextTerms:
-    """Encoder of texts: tf-idf of words and of runs of letters, and the first components of the SVD of each.
-
-    A text is encoded as (1 + ln(count)) (ln((1 + n) / (1 + n_t)) + 1) for each term, which n_t of n texts have. The
-    words and the runs of letters are each scaled to length 1 and projected on their `components`.
-    """
+    """Tf-idf of words and of runs of letters, projected on the first components of the SVD of each."""
 
     terms: tuple[tuple[str, ...], ...]  # words, and runs of letters
     idf: tuple[F64, ...]
@@ -273,7 +268,7 @@ class TextTerms:
         return [encoder.transform(texts) for encoder in self._encoders]
 
     def resemblance(self, texts: Iterable[str]) -> float:
-        """Return the median of the cosines of up to 1,000 distinct texts with the most similar other, within [0, 1]."""
+        """Return the median over texts of the similarity to the most similar other text."""
         distinct = sorted(set(texts))
         counts = self._counts(distinct[:: -(-len(distinct) // COMPARED_TEXTS) or 1])
         cosines = np.mean([(each @ each.T).toarray() for each in counts], axis=0)

@@ -37,10 +37,8 @@ from committee.data.text import check_names, warn_user
 if TYPE_CHECKING:
     import narwhals as nw
 
-FEWEST_TEXTS = 31
-"""Fewest different values of a column of text that is encoded as components (`TextTerms`)."""
-LEAST_RESEMBLANCE = 0.2
-"""Least `TextTerms.resemblance` of the values of such a column: components of random codes are noise."""
+FEWEST_TEXTS = 31  # different values of a column of text that is encoded as components (`TextTerms`)
+LEAST_RESEMBLANCE = 0.2  # of the values of such a column: components of random codes are noise
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,6 @@ class DateColumns:
         return part_names(column, self.parts, cyclic=True)
 
     def groups(self, column: str) -> list[str]:
-        """Return the name under which each derived column is explained: that of its part."""
         return [f"{column} ({part})" for part in self.parts for _ in range(3)]
 
     def matrix(self, frame: nw.DataFrame[Any] | None, given: F64) -> F64:
@@ -109,16 +106,11 @@ _KINDS: dict[str, type[DateColumns] | type[TextColumns]] = {"dates": DateColumns
 
 @dataclass(frozen=True)
 class DerivedTable(TableSchema):
-    """Schema whose matrix may lack columns of the table, and may have further ones, computed from these.
-
-    Names, categories and formats are those of the matrix: the columns of the table without `left_out`, and then the
-    derived ones. `given` is the schema of the table itself.
-    """
+    """Schema of a matrix with `derived` columns and without those `left_out`; `given` is that of the table itself."""
 
     given: TableSchema = field(kw_only=True)
     derived: tuple[Derived, ...] = field(kw_only=True)
-    left_out: tuple[int, ...] = field(default=(), kw_only=True)
-    """Indices of the table's columns that identify the rows, ascending."""
+    left_out: tuple[int, ...] = field(default=(), kw_only=True)  # identifiers of rows: indices in the table
 
     @classmethod
     def of(cls, given: TableSchema, derived: Sequence[Derived], left_out: Sequence[int] = ()) -> Self:
@@ -215,7 +207,7 @@ def learn_table(
     weights: F64 | None = None,
     keep: bool | Sequence[str] = True,
 ) -> TableSchema:
-    """Learn the schema of a training table with derived columns; identifiers of rows may be left out unless `keep`."""
+    """Learn the schema of a training table; `keep` names identifiers of rows that stay (True: all)."""
     given = TableSchema.learn(X, categorical_features)
     if not is_frame(X) or (derived is None and keep is True):
         return given
@@ -252,10 +244,9 @@ def learn_table(
 
 
 def identifier_reason(column: Column, weights: F64) -> str | None:
-    """Return why a column identifies the rows, else None; also None if weights of mean above 1 count repeated rows."""
     rows = nonzero_weights(weights)
     n = float(weights[rows].sum())
-    if column.declared or n > (1.0 + 1e-6) * np.count_nonzero(rows):
+    if column.declared or n > (1.0 + 1e-6) * np.count_nonzero(rows):  # weights count repeated rows
         return None
     if column.kind == "text":
         texts = [text for text, weighs in zip(column_texts(column), rows, strict=True) if weighs and text is not None]
@@ -267,7 +258,7 @@ def identifier_reason(column: Column, weights: F64) -> str | None:
 
 
 def _text_columns(j: int, texts: Sequence[str | None], weights: F64) -> tuple[TextColumns | None, bool]:
-    """Return the components of a column, if it has any, and whether the column also remains categorical."""
+    """Return a column's components, and whether its categories stay."""
     at = [row for row in np.flatnonzero(nonzero_weights(weights)).tolist() if texts[row] is not None]
     distinct = {str(texts[row]) for row in at}
     terms = TextTerms.learn(distinct) if len(distinct) >= FEWEST_TEXTS else None
@@ -278,11 +269,10 @@ def _text_columns(j: int, texts: Sequence[str | None], weights: F64) -> tuple[Te
 
 
 def _added(numbers: F64, places: Sequence[int], n: int, axis: int) -> F64:
-    """Add the first ``len(places)`` numbers along an axis into `n` sums by `places`, and keep the later numbers."""
     moved = np.moveaxis(numbers, axis, 0)
     added = np.zeros((n + len(moved) - len(places), *moved.shape[1:]))
     np.add.at(added, np.asarray(places), moved[: len(places)])
-    added[n:] = moved[len(places) :]
+    added[n:] = moved[len(places) :]  # such as an expectation
     return np.moveaxis(added, 0, axis)
 
 

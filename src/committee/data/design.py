@@ -14,8 +14,7 @@ from committee.data.table_schema import TableSchema
 
 MAX_NUMBER = 1e150  # largest number in a linear score: its square must be finite
 
-MAX_INDICATORS = 2**28
-"""Most cells of indicator columns (2 GiB)."""
+MAX_INDICATORS = 2**28  # cells of indicator columns (2 GiB)
 
 
 Room: TypeAlias = Callable[[tuple[int, ...]], F64]  # allocates a matrix of a shape, in memory or in a file
@@ -26,15 +25,10 @@ _CELLS = 2**15  # cells of a design matrix that are computed at a time, within a
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Columns of a linear model, made from those of the encoded matrix.
-
-    A numeric column stays. A column of two categories gives one indicator column (of the second), a column of k other
-    than 2 gives k, all 0 if missing. An indicator of missing values follows if training had any.
-    """
+    """Columns of a linear model: numbers, and indicators of categories and of missing values."""
 
     source: NDArray[np.int32]  # (q,): column of the encoded matrix that each design column is made from
-    category: NDArray[np.int32]
-    """``(q,)``: category code of an indicator column, -1 for the number itself, -2 for "is missing"."""
+    category: NDArray[np.int32]  # (q,): code of an indicator of a category, -1: the number itself, -2: missing
     fill: F64  # (p,): weighted training means, which replace missing numbers
 
     @classmethod

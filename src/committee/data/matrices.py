@@ -74,7 +74,7 @@ class SparseMatrix:
         return SparseMatrix(start, self.column[at], self.value[at], self.n_columns)
 
     def columns(self) -> Iterator[F64]:
-        """Yield the values of each column: the stored ones, and one 0 if any cell is absent."""
+        """Yield the stored values of each column, and one 0 for its absent cells."""
         order = np.argsort(self.column, kind="stable")
         ends = np.searchsorted(self.column[order], np.arange(self.n_columns + 1))
         for j in range(self.n_columns):

@@ -51,7 +51,7 @@ def _libraries(n_modules: int) -> Any:
 
 @contextmanager
 def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[Any]]:
-    """Run joblib's delayed calls on `n_jobs` threads; results are in order, and leaving the context stops the rest."""
+    """Yield the results of joblib's delayed calls in order; leaving the context stops the rest."""
     running = _RunningJobs()
     pool = Parallel(n_jobs=n_threads(n_jobs), require="sharedmem", return_as="generator")
     results = pool((running.run, job, {}) for job in jobs)
@@ -65,13 +65,10 @@ def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Iterator[An
 
 
 class MemberExecutor(Protocol):
-    """Executor that trains members in other processes, or on other machines.
-
-    An argument that several calls share may be one object there as well, so calls must not change it.
-    """
+    """Executor of calls, which must not change arguments that they share."""
 
     def results(self, jobs: Iterable[Any], *, ordered: bool = True) -> AbstractContextManager[Iterator[Any]]:
-        """Run joblib's delayed calls; results are in order or as they finish. Leaving the context stops the rest."""
+        """Run joblib's delayed calls; leaving the context stops the rest."""
 
 
 _executor: ContextVar[MemberExecutor | None] = ContextVar("members_from_executor", default=None)
@@ -106,7 +103,7 @@ def completed_results(jobs: Sequence[Any], n_jobs: int) -> AbstractContextManage
 
 
 def in_own_thread(function: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Call, in another thread, a function that no signal interrupts; an interrupt calls `stop`."""
+    """Call a function that signals do not interrupt; an interrupt calls `stop`."""
     future: Future[T] = Future()
 
     def work() -> None:

@@ -202,7 +202,7 @@ class TargetRows(WeightedRows):
 
 
 def rounded_scale(square: float) -> float:
-    """Return a scale from its square, rounded: the square varies slightly with the order of the rows."""
+    # the square varies slightly with the order of the rows
     return float(2.0 ** (np.round(8.0 * np.log2(square)) / 16.0)) if square > 0.0 else 1.0
 
 
@@ -216,10 +216,7 @@ def nonzero_sample_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[n
 
 
 class InnerWeights(NDArray[np.float64]):
-    """Weights for a fit inside another fit, such as on a fold, which are used as they are.
-
-    The outer fit has decided whether weights count rows; those of a fold may have another mean, or be whole by chance.
-    """
+    """Weights of a fit inside another one, which has decided whether they count rows."""
 
 
 def inner_weights(weights: F64 | None) -> F64 | None:
@@ -238,9 +235,9 @@ def row_weights(
 
 
 def weighted_by_class(weights: F64, factors: F64) -> F64:
-    """Multiply checked weights by the rows' class factors, which change only ratios, not the number of counted rows."""
     with np.errstate(under="ignore"):
         product = np.asarray(weights * _moderate(factors))
+    # factors change ratios, not the number of counted rows
     return scaled_weights(product, fsum(weights.tolist()) if counts_rows(weights) else None)
 
 
@@ -348,7 +345,6 @@ class ClassWeights:
 
 
 def balanced_class_factors(totals: NDArray[Any]) -> F64:
-    """Return factors that make the K classes of weight W_k > 0 weigh alike, sum_j W_j / (K W_k), and 0 for others."""
     there = totals > 0.0
     factors = np.zeros(len(totals))
     factors[there] = totals[there].sum() / (there.sum() * totals[there])
@@ -414,7 +410,7 @@ class Offsets:
     validation: Any = None
 
     def of_training(self, rows: R, weights: ArrayLike | None) -> R:
-        """Add the offsets to training rows; `weights` are those of all the user's rows, None if none was left out."""
+        """Add the offsets to training rows; `weights` are those of all the user's rows."""
         if self.training is None:
             return rows
         kept = np.ones(len(rows), dtype=bool) if weights is None else nonzero_weights(np.asarray(weights))

@@ -79,20 +79,13 @@ class TableSchema:
     """
 
     names: tuple[str, ...] | None  # None for arrays, and for pandas frames whose names are not text
-    categories: tuple[tuple[Category, ...] | None, ...]
-    """Per column in the order of the codes; None if numeric, ``()`` for a categorical column without any value."""
+    categories: tuple[tuple[Category, ...] | None, ...]  # in the order of the codes; None: numeric
     refuses_unknown: bool = False
-    """Whether unseen categories are an error."""
-    values: tuple[CategoryValues | None, ...] = ()
-    """Numbers that replace the categories of a column; ``()`` if no column has any."""
-    written: tuple[str | None, ...] = field(default=(), compare=False)
-    """Format of a column's numbers in files (`committee.data.readers.cell_forms`), None for plain numbers."""
-    missing: tuple[str, ...] = field(default=(), compare=False)
-    """Cells of files that mean missing, besides those that always do."""
-    typed: bool = field(default=False, compare=False)
-    """Whether the formats are those of typed dates, times and durations; later frames must hold the same kinds."""
-    rounding: Rounding | None = None
-    """Rounding of cells of columns with numeric categories, such as 2.5 to 2, as in LightGBM and XGBoost."""
+    values: tuple[CategoryValues | None, ...] = ()  # numbers that replace categories
+    written: tuple[str | None, ...] = field(default=(), compare=False)  # formats in files; None: plain numbers
+    missing: tuple[str, ...] = field(default=(), compare=False)  # further cells of files that mean missing
+    typed: bool = field(default=False, compare=False)  # formats are those of typed dates, times and durations
+    rounding: Rounding | None = None  # of cells of numeric categories, such as 2.5 to 2
 
     def __post_init__(self) -> None:
         if not self.categories:
@@ -125,12 +118,12 @@ class TableSchema:
 
     @property
     def n_categories(self) -> NDArray[np.int32]:
-        """Number of categories that are codes in the matrix ``(p,)``; 0 for a column of numbers."""
+        """Numbers of categories ``(p,)`` that are codes in the matrix."""
         return np.where([each is not None for each in self._values], 0, self.n_levels).astype(np.int32)
 
     @property
     def n_levels(self) -> NDArray[np.int32]:
-        """Number of categories ``(p,)``, also of those replaced by numbers; 0 for a numeric column."""
+        """Numbers of categories ``(p,)``, also of those that `values` replace."""
         return np.array([len(found or ()) for found in self.categories], dtype=np.int32)
 
     @property
@@ -164,7 +157,6 @@ class TableSchema:
         return self.forms if self.typed else {}
 
     def with_forms(self, forms: Mapping[str, str], missing: Sequence[str] | None = None) -> TableSchema:
-        """Return the schema with `forms`, formats by column name, and marks for missing cells (None: unchanged)."""
         written = tuple(forms.get(self.column(j)) for j in range(self.n_features))
         typed = self.typed and written == self.written
         marks = self.missing if missing is None else tuple(missing)
@@ -183,42 +175,36 @@ class TableSchema:
         return outer.of_matrix(replace(self, categories=categories, **kept))
 
     def of_matrix(self, schema: TableSchema) -> TableSchema:
-        """Return `schema`, which is of this schema's matrix, as one of its tables, with the same derived columns."""
+        """Return `schema`, learned from the matrix, as one of the table."""
         return schema
 
     @property
     def source(self) -> TableSchema:
-        """Schema of the table itself, without derived columns, and with those that the matrix lacks."""
+        """Schema of the table itself, without derived columns."""
         return self
 
     @property
     def n_derived(self) -> int:
-        """Number of matrix columns that are computed from those of the table."""
         return 0
 
     def matrix_columns(self, j: int) -> list[int]:
-        """Return indices of the matrix columns made from table column ``j`` whose effects are explained separately."""
+        """Return the indices of the matrix columns made from table column ``j``, one per part of a date."""
         return [j]
 
     def by_source(self, shares: F64, axis: int = 0) -> F64:
-        """Add up numbers of the matrix columns, along an axis, by the table columns from which they are made.
-
-        Further numbers after those of the columns, such as an expectation, are kept.
-        """
+        """Add up numbers of matrix columns by the table columns from which they are made."""
         return shares
 
     @property
-    def explained(self) -> tuple[str, ...]:
-        """Names of the columns of `by_part`: those of the table, then each part of a date."""
+    def explained(self) -> tuple[str, ...]:  # columns of `by_part`
         return tuple(self.column(j) for j in range(self.n_features))
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """Names of the columns of text that have derived columns (`TextColumns`)."""
+    def texts(self) -> tuple[str, ...]:  # columns with `TextColumns`
         return ()
 
     def by_part(self, shares: F64, axis: int = 0) -> F64:
-        """Add up numbers as `by_source` does, but keep each part of a date separate."""
+        """Add up numbers of matrix columns by the table columns and parts of dates from which they are made."""
         return shares
 
     def quantity(self, j: int) -> str:
@@ -230,7 +216,7 @@ class TableSchema:
         return form if form in KNOWN_TIME_FORMATS else None
 
     def date_part(self, j: int) -> str | None:
-        """Return ``"month"``, ``"weekday"`` or ``"hour"`` if matrix column ``j`` is that part of a date, else None."""
+        """Return the part of a date, such as ``"month"``, that matrix column ``j`` is."""
         return None
 
     def format_number(self, j: int, number: float, digits: int = 6) -> str:
@@ -238,7 +224,7 @@ class TableSchema:
         return f"{number:.{digits}g}" if form is None else format_seconds(number, form)
 
     def mismatched_splits(self, feature: NDArray[np.integer], n_words: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Return a mask of splits whose number of words of category bits (0: numeric) does not fit column `feature`."""
+        """Return a mask of splits whose numbers of words of category bits do not fit their columns."""
         most = -(-self.n_categories.astype(np.int64) // 32)
         bad: NDArray[np.bool_] = ((n_words > 0) != self.categorical[feature]) | (n_words > most[feature])
         return bad
@@ -295,7 +281,7 @@ class TableSchema:
         return cls(names, tuple(categories), written=tuple(time_formats) if dated else (), typed=dated)
 
     def encode(self, X: Any, n_threads: int = 1, all_known: bool = False) -> F64:
-        """Return a matrix ``(n, p)``, which may be ``X`` itself; `all_known` refuses unseen categories."""
+        """Return a matrix ``(n, p)``, which may be `X` itself."""
         if is_frame(X):
             return self._encode_frame(open_frame(X), n_threads, all_known)
         matrix = numeric_matrix(X, self.names)
@@ -481,8 +467,7 @@ def feature_weights(given: Any, table: TableSchema) -> NDArray[np.uint32]:
 
 
 def check_draws(weights: NDArray[np.uint32] | None, of_tree: int, of_node: int) -> None:
-    """Refuse weights of columns that are not drawn. A tree draws `of_tree`, a node `of_node`; 0: no draw."""
-    if weights is not None and not of_node and of_tree in (0, len(weights)):
+    if weights is not None and not of_node and of_tree in (0, len(weights)):  # 0: no draw
         raise ValueError(
             "feature_weights weigh draws of columns, but here every node has all columns; set max_features, or "
             "max_features_tree where the learner has it, to fewer."

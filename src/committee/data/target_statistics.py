@@ -30,7 +30,7 @@ _LEAST_ROWS = 1e-6  # least shrinkage, so that a category without rows in other 
 
 @dataclass(frozen=True, eq=False)
 class ClassTarget:
-    """Classes as a target: the rate of the second of two classes, else scores of the classes on one axis."""
+    """Classes as a target, scored on one axis."""
 
     labels: NDArray[np.uint16]
     n_classes: int
@@ -77,8 +77,6 @@ class NumberTarget:
 
 @dataclass(frozen=True, eq=False)
 class WeightedTarget(NumberTarget):
-    """Numbers to predict ``(n,)`` with weights of their own ``(n,)``, by which those of the rows are multiplied."""
-
     weight: F64
 
     def __getitem__(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> Self:
@@ -114,8 +112,7 @@ class Sums:
     weight: F64  # scaled such that all rows of the table together have the number of distinct rows
     total: F64
     square: F64
-    standard_errors: float = 0.0
-    """Standard errors by which the categories predict the targets of other folds better than chance."""
+    standard_errors: float = 0.0  # by which categories predict other folds better than chance
     origin: float = 0.0
 
     @property
@@ -149,13 +146,13 @@ class Cells:
         return np.bincount(self.of_row, of_rows, minlength=len(self.level)).astype(np.float64, copy=False)
 
     def other_folds(self, sums: F64) -> F64:
-        """Sums of each cell's category over the other folds, from sums of cells, ``(C,)`` or ``(C, K)``."""
+        """Sums of each cell's category over the other folds, ``(C,)`` or ``(C, K)``."""
         columns = np.atleast_2d(sums.T)
         of_level = np.stack([np.bincount(self.level, column) for column in columns], axis=-1)
         return of_level.reshape(-1, *sums.shape[1:])[self.level] - sums
 
     def held_out(self, residual: F64, weight: F64) -> F64:
-        """Mean residual of each cell's category in the other folds, slightly shrunk, ``(C,)`` or ``(C, K)``."""
+        """Mean residual of each cell's category in the other folds, slightly shrunk."""
         other = self.other_folds(residual)
         mean: F64 = (other.T / (self.other_folds(weight) + 1.0)).T
         return mean
@@ -165,7 +162,7 @@ class Cells:
 def target_statistics(
     levels: HighCardinality, target: ClassTarget | NumberTarget | SeveralTargets, weights: F64
 ) -> tuple[F64, dict[int, CategoryValues]]:
-    """Return the cross-fitted numbers of training rows ``(n, m)``, and numbers of the categories by column."""
+    """Return cross-fitted numbers of training rows ``(n, m)``, and numbers of the categories by column."""
     numbers = np.full(levels.codes.shape, np.nan)
     found = {}
     row = levels.n_rows / float(weights.sum())

@@ -51,10 +51,9 @@ def quoted(values: Iterable[object], limit: int = 20) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether UTF-8 can encode a text: JSON can spell half a surrogate pair."""
     try:
         text.encode()
-    except UnicodeEncodeError:
+    except UnicodeEncodeError:  # JSON can spell half a surrogate pair
         return False
     return True
 
@@ -145,7 +144,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class NamedCalls:
-    """Base of public classes: errors of wrong arguments name the class of the object, not a base."""
+    """Base of classes whose errors of wrong arguments name the class of the object."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -155,7 +154,6 @@ class NamedCalls:
 
     @classmethod
     def _keyword_hint(cls, method: str, keyword: str) -> str:
-        """Return the remedy for an unknown keyword of a method, or an empty text."""
         return ""
 
 

@@ -14,16 +14,11 @@ NUMERIC = {
     np.dtype(kind).name: np.dtype(kind)
     for kind in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 }
-MAX_TEXT = 2**26
-"""Most characters of an array of text, whose elements are all as wide as the widest: bounds the memory of reading."""
+MAX_TEXT = 2**26  # characters of an array of text, whose elements are all as wide as the widest
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def encode(value: object, name: str) -> Any:
-    """Return plain values as they are; nan, inf, lists, tuples, dicts and vectors as ``{"<type>": ...}``.
-
-    Others are refused. A random generator becomes None: its state is no setting, and predictions do not depend on it.
-    """
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or type(value) in (bool, int, str):
@@ -37,7 +32,7 @@ def encode(value: object, name: str) -> Any:
     if isinstance(value, np.ndarray):
         return {"array": encode_array(value, name)}
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
-        return None
+        return None  # its state is no setting
     raise TypeError(
         f"{name} is a {type(value).__module__}.{type(value).__qualname__}, which a model file cannot hold; "
         f"set {name} to plain values (numbers, text, lists, arrays), or use skops.io.dump or joblib.dump."
@@ -132,7 +127,7 @@ def field(document: dict[str, Any], name: str, *types: type | None) -> Any:
 
 
 class NamedParameters:
-    """Base of frozen dataclasses, such as links and losses, that a file stores by their name and their numbers."""
+    """Base of dataclasses, such as links and losses, that a file stores by name and parameters."""
 
     name: ClassVar[str]
 

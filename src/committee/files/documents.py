@@ -23,14 +23,12 @@ Document: TypeAlias = dict[str, Any]  # a JSON object
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 
-_TWO_MORE = 1000
-"""Bytes that two more arrays take in a file, with a margin."""
+_TWO_MORE = 1000  # bytes that two more arrays take in a file, with a margin
 
 
 def header_bytes(document: Document) -> int:
-    """Bytes of a part of a document in the header of a file, where quotes and backslashes are escaped."""
     text = json.dumps(document, separators=(",", ":"))
-    return len(text) + text.count('"') + text.count("\\")
+    return len(text) + text.count('"') + text.count("\\")  # which the header escapes
 
 
 def to_single(numbers: NDArray[np.float64]) -> NDArray[Any]:
@@ -43,8 +41,7 @@ def to_single(numbers: NDArray[np.float64]) -> NDArray[Any]:
 class Tensors:
     """Arrays of a file, by the names that one part of its document gives them."""
 
-    arrays: Arrays
-    """All arrays of the file. Reading a part removes its arrays; those left over belong to no part."""
+    arrays: Arrays  # of the whole file; reading a part removes its own
     prefix: str = ""  # of this part's names in the file
     depth: int = 0  # number of learners that contain this part
 
@@ -63,10 +60,7 @@ class Tensors:
             self.arrays[self.prefix + name] = getattr(holder, name)
 
     def put_reals(self, **arrays: NDArray[np.float64]) -> None:
-        """Put arrays, as float32 if that is exact, and those of several dimensions without zeros if that is shorter.
-
-        Without zeros an array is a vector; ``NAME.nonzero`` has a bit for each number, and ``NAME.shape`` the shape.
-        """
+        """Put arrays, as float32 if that is exact, and without zeros if that is shorter."""
         for name, array in arrays.items():
             stored, some = to_single(array), array.view(np.int64) != 0
             rest, bits = stored[some], np.packbits(some)
@@ -207,13 +201,11 @@ MOST_ROWS = 2**53
 
 @dataclass(frozen=True)
 class Estimate:
-    """Scores of a model on rows that it was not trained on, computed when it was trained."""
+    """Scores of a model on rows that it was not trained on."""
 
-    by: str
-    """Method, such as ``"5 folds"``."""
+    by: str  # method, such as "5 folds"
     n_rows: int
-    figures: Mapping[str, float]
-    """Values by name, such as ``"accuracy"``."""
+    figures: Mapping[str, float]  # by name, such as "accuracy"
 
     def __post_init__(self) -> None:
         _check_name("by", self.by)

@@ -22,17 +22,13 @@ Cell: TypeAlias = dict[str, Any]  # JSON values of one cell of an experiment, su
 
 _BEGINNING = b'{"run": '  # beginning of every journal; a file with another one is not a journal
 
-OUTPUT_MODULES = ("committee.cli", "committee.report.displays", "committee.report.page")
-"""Modules that print and draw results, and do not affect them."""
+OUTPUT_MODULES = ("committee.cli", "committee.report.displays", "committee.report.page")  # affect no results
 
 
 class Journal:
-    """Finished cells of one run, a line of JSON each, below a first line with the run.
+    """Finished cells of one run, a line of JSON each, below a first line with `run`, all that the cells depend on.
 
-    Each line is synced to disk before `append` returns, a truncated last line is dropped, and the file is locked. `run`
-    holds all that the cells depend on (settings, seed, version); a file of another run raises ``ValueError`` with the
-    first setting that differs and the advice in `elsewhere`. `code` returns the `code_digest` of a cell: cells of other
-    code stay in the file, but are `stale` and not among the `cells`.
+    `code` returns the `code_digest` of a cell; cells of other code are `stale`.
     """
 
     def __init__(
@@ -124,11 +120,7 @@ class Journal:
 
 @cache
 def code_digest(module: str) -> str:
-    """Return a digest, 16 hexadecimal digits, of the code that the results of a module depend on.
-
-    This is the code of the module, of all modules of its package and of committee that it imports, directly or not, and
-    of the native kernels; without comments, docstrings, imports for type checkers and `OUTPUT_MODULES`.
-    """
+    """Return a digest, 16 hexadecimal digits, of the code that the results of a module depend on."""
     found = blake2b(_core.source_digest.encode(), digest_size=8)
     for name in sorted(dependencies(module)):
         found.update(f"\n{name}\n{_code(name)}".encode())

@@ -1,9 +1,4 @@
-"""Kinds of parts of a model file, and the look-up of their classes by name.
-
-A class that files hold defines ``to_document(tensors)``, which puts arrays into `Tensors` and returns a JSON object,
-and the class method ``from_document(document, tensors)``, which undoes that and raises ``ValueError`` for anything
-that the first cannot write. The module of a class is imported when a file first names the class.
-"""
+"""Kinds of parts of a model file, and the look-up of their classes by name."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ from typing import Any
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
 
-VOTERS = {
+VOTERS = {  # their classes also have ``check_columns(table)``, which raises for unsuitable columns
     "forest": "committee.voters.forest:Forest",
     "shared_forest": "committee.voters.shared_forest:SharedForest",
     "rounds": "committee.voters.rounds:Rounds",
@@ -30,25 +25,22 @@ VOTERS = {
     "members": "committee.vote.members:MemberCommittees",
     "graph": "committee.voters.vote_graph:PathMajority",  # graphs with and without a majority of their paths
 }
-"""Kinds of voters. Their classes also have ``check_columns(table)``, which raises for unsuitable columns."""
 
 GRAPH_VOTERS = {
     "soft_stumps": "committee.voters.probabilistic_voters:SoftStumps",
     "oracles": "committee.voters.probabilistic_voters:OracleVoters",
 }
 
-COMMITTEES = {
+COMMITTEES = {  # models without a learner
     "Committee": "committee.vote.committee:Committee",
     "RegressionCommittee": "committee.vote.committee:RegressionCommittee",
 }
-"""Models without a learner; the learners are in `committee.LEARNERS`."""
 
 MAX_DEPTH = 8  # deepest nesting of committees of committees; deeper files are taken for an attack on the stack
 
 
 def describe_part(part: object, kinds: Mapping[str, str], tensors: Tensors) -> Document:
-    """Describe a part by the ``to_document`` of its own class; a base class's loses what the subclass adds."""
-    write = vars(type(part)).get("to_document")
+    write = vars(type(part)).get("to_document")  # that of a base class would lose what the subclass adds
     document: Document = {} if write is None else write(part, tensors)
     if document.get("kind") not in kinds:
         raise TypeError(cannot_save_message(part))

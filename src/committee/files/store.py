@@ -1,10 +1,4 @@
-"""Model files: one safetensors file per model, saved and loaded with checks of every value.
-
-The ``__metadata__`` of a file holds two texts: ``committee``, a JSON document (the model, see `committee.files.kinds`,
-with format, schema version and package version), and ``digest``, the SHA-256 of that text and of every array's name,
-type, shape and bytes. The digest detects accidents; as anyone can compute it, the contents are checked as if it were
-absent. Nothing in a file is ever executed.
-"""
+"""Model files: one safetensors file per model (docs/file-format.md), saved and loaded with checks of every value."""
 
 from __future__ import annotations
 
@@ -44,8 +38,6 @@ class ModelFileError(ValueError):
 
 
 class Storable(NamedCalls):
-    """Base of models in files: learners, `Committee` and `RegressionCommittee`."""
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `committee.load` reads; loading never runs code.
 
@@ -262,10 +254,9 @@ def write_contents(path: str | os.PathLike[str], text: str, arrays: Arrays) -> N
 
 
 def sort_metadata(content: bytes) -> bytes:
-    """Return the file with its metadata sorted, which safetensors shuffles: equal models then have equal files."""
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))  # safetensors shuffles them
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # arrays start at a multiple of eight
     return len(text).to_bytes(8, "little") + text + content[end:]

@@ -1,9 +1,4 @@
-"""Files that are written whole or not at all, and scratch folders.
-
-A file is written beside its destination, synced and moved into place: a reader never sees half a file, and a failure
-keeps the old one. An existing file keeps its permissions and a link stays a link; write-protected files and what is
-not a regular file are refused.
-"""
+"""Files that are written whole or not at all, and scratch folders."""
 
 from __future__ import annotations
 
@@ -20,8 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-_UNFINISHED = re.compile(r"\.committee-[0-9a-f]{16}\.tmp")
-"""Names of unfinished files. One that no process has locked was left by a killed process."""
+_UNFINISHED = re.compile(r"\.committee-[0-9a-f]{16}\.tmp")  # unlocked: left by a killed process
 SCRATCH_PREFIX = "committee-scratch-"
 SCRATCH_LOCK = "locked-while-in-use"  # file in a scratch folder that its process has locked
 
@@ -127,7 +121,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def lock(handle: int) -> None:
-    """Lock an open file until it is closed; raise ``BlockingIOError`` if it is locked already."""
+    """Lock an open file until it is closed, or raise ``BlockingIOError``."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -147,7 +141,6 @@ def lock(handle: int) -> None:
 
 @contextmanager
 def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
-    """Create a folder that only this user can read, and remove it when the context ends."""
     remove_left_folders(parent)
     try:
         folder = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=parent))

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class StrippedFiles(DerivedFiles):
     noted: Container[str] = ()  # columns that `blanks` leaves out
-    blanks: dict[str, str] = field(default_factory=dict)
-    """A cell with blanks around it, of each other column that has any."""
+    blanks: dict[str, str] = field(default_factory=dict)  # by column, a cell with blanks around it
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         import polars as pl
@@ -48,12 +47,10 @@ class StrippedFiles(DerivedFiles):
 
 @dataclass(frozen=True, eq=False)
 class CheckedFiles(DerivedFiles):
-    decides_text: ClassVar[bool] = True
-    """True: learners accept text that looks like numbers, as a reader of files has decided on all columns."""
+    decides_text: ClassVar[bool] = True  # learners accept text that looks like numbers
 
     target: str | None = None  # None leaves all rows in
-    left_out: list[int] = field(default_factory=list)
-    """After a pass: count of rows without a target, count of all rows, and index of the first row without a target."""
+    left_out: list[int] = field(default_factory=list)  # rows without a target, all rows, index of the first without
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         import polars as pl
@@ -80,12 +77,9 @@ class ConvertedFiles(DerivedFiles):
     missing: tuple[str, ...] = ()
     dates: str | None = None
     verbatim: tuple[str, ...] = ()  # columns in which cells of `missing` stay
-    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Categories of a model by column, for `strip_to_levels`."""
-    marks: dict[str, Counter[str]] = field(default_factory=dict)
-    """Counts of common marks for missing values, by column, after a pass."""
-    typed: Mapping[str, str] = field(default_factory=dict)
-    """Formats of the columns that become typed dates, times or durations, as a model was trained on."""
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)  # categories by column
+    marks: dict[str, Counter[str]] = field(default_factory=dict)  # by column, counts of marks for missing values
+    typed: Mapping[str, str] = field(default_factory=dict)  # formats of columns that become typed
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         marks: dict[str, Counter[str]] = {}
@@ -150,7 +144,7 @@ def columns_as_text(source: TableSource, names: Sequence[str]) -> TableSource:
 
 
 class RawCellReader:
-    """Reader of unchanged columns in step with a pass over the same files: text files as text, Parquet as typed."""
+    """Reader of unchanged columns in step with a pass over the same files."""
 
     def __init__(self, source: TableSource, names: Sequence[str]) -> None:
         self._names = list(names)

@@ -236,11 +236,6 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
 
 @dataclass(frozen=True, eq=False)
 class TextFiles:
-    """Files of separated text with the same columns.
-
-    A column has one type in all files, so all of them are read for the types before the first piece.
-    """
-
     files: tuple[Path, ...]
     text: tuple[str, ...] = ()  # columns to read as text though they look numeric
     form: FileFormat = DEFAULT_FORMAT
@@ -253,7 +248,7 @@ class TextFiles:
     def types(self) -> tuple[dict[str, pl.DataType], ...]:
         import polars as pl
 
-        own = [_types_of(path, self.form) for path in self.files]
+        own = [_types_of(path, self.form) for path in self.files]  # a column has one type in all files
         for path in self.files:
             reject_nul_bytes_of_file(SeparatedText.of(table_file(path), self.form))
         common: dict[str, pl.DataType] = {}
@@ -305,7 +300,7 @@ class TextFiles:
 
     @cached_property
     def lines(self) -> tuple[tuple[int, Sequence[int]], ...]:
-        """Per file the number of rows, blank lines included, and the indices of blank lines (single column: none)."""
+        """Per file, the number of rows, and the indices of those that are blank."""
         return tuple(_lines_of(path, self.form) for path in self.files)
 
     @property
@@ -333,7 +328,7 @@ class TextFiles:
 
 
 def _by_classes(text: str) -> str:
-    """Replace options of the command line in a message by parameters of `TableReader`: `scan` has none of them."""
+    """Replace options of the command line in a message by parameters of `TableReader`."""
 
     def parameter(found: re.Match[str]) -> str:
         name = _PARAMETERS.get(found[1], found[1])

@@ -159,11 +159,7 @@ def as_pieces(X: Any) -> Pieces:
 
 
 def find_files(given: str | os.PathLike[str]) -> tuple[FoundFile, ...]:
-    """Return the files of a path, a folder or a pattern, in natural order.
-
-    Hidden and temporary files and folders (``.name``, and ``_name`` other than ``_name=value``) are left out unless the
-    pattern has such names.
-    """
+    """Return the files of a path, a folder or a pattern, in natural order."""
     path = Path(given)
     if path.is_file():
         return (FoundFile(path),)
@@ -174,7 +170,7 @@ def find_files(given: str | os.PathLike[str]) -> tuple[FoundFile, ...]:
         folders = path.parts[:-1]
         plain = next((k for k, part in enumerate(folders) if glob.has_magic(part)), len(folders))
         matches = map(Path, glob.glob(os.fspath(given), recursive=True))  # noqa: PTH207
-        asked = "".join(part[0] for part in path.parts[plain:])
+        asked = "".join(part[0] for part in path.parts[plain:])  # patterns of hidden files find these
         found = _within(Path(*path.parts[:plain]), matches, asked)
     if not found:
         if _REMOTE.match(os.fspath(given)):
@@ -287,7 +283,6 @@ SEED = 0
 
 
 def draw_stratified_rows(y: NDArray[Any], n: int) -> NDArray[np.int64]:
-    """Draw the indices of n rows, ascending, stratified by class, at least one of each."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if n >= len(y):
         return np.arange(len(y))

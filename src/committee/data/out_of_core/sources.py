@@ -100,11 +100,11 @@ class FoundFile:
 
 
 class TableSource(Protocol):
-    """A table that can be read piece by piece repeatedly, always in the same order of rows."""
+    """Table that is read in pieces, repeatedly and in the same order of rows."""
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Column names, None if they are unknown before rows are read."""
+        """Column names, None if unknown before rows are read."""
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         """Read the pieces with `columns` alone; None, or a source without names: all."""
@@ -138,7 +138,7 @@ def row_range(first: int, last: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class IterableSource:
-    """Object whose every iteration yields the same pieces X, (X, y) or (X, y, weight)."""
+    """Iterable of pieces X, (X, y) or (X, y, weight)."""
 
     iterable: Iterable[Any]
 
@@ -189,8 +189,6 @@ def _vector(values: Any, name: str, number: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class DaskSource:
-    """A Dask dataframe or array, computed anew for each pass unless it is persisted."""
-
     collection: Any
 
     def __post_init__(self) -> None:

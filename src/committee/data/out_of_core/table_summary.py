@@ -29,12 +29,11 @@ from committee.data.matrices import numeric_matrix
 from committee.data.number_types import F64
 from committee.data.table_schema import TableSchema
 
-MAX_SAMPLE = 200_000
-"""Most rows in the sample for bin edges."""
+MAX_SAMPLE = 200_000  # rows in the sample for bin edges
 
 
 def category_hashes(categories: Sequence[Category]) -> F64:
-    """Return a number for each category: itself, or a hash of its text; codes are unknown before all rows are read."""
+    # codes are unknown before all rows are read
     return np.array([crc32(each.encode()) if isinstance(each, str) else each for each in categories], dtype=np.float64)
 
 
@@ -49,8 +48,6 @@ def hashed_categories(column: Column, rows: NDArray[np.intp]) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class ColumnSummary:
-    """Kind and values of a column in some rows; summaries of different rows can be merged in any order."""
-
     name: str
     kind: Kind | None = None  # None if all cells are missing
     categorical: bool = False
@@ -139,10 +136,7 @@ def concatenate_edges(edges: Sequence[F64]) -> tuple[F64, NDArray[np.int64]]:
 
 @dataclass(eq=False)
 class RowSample:
-    """Sample of at most `most` rows: those whose hashed row number ends in at least `level` zero bits.
-
-    It depends on row numbers alone, so samples of parts of a table can be merged.
-    """
+    """Sample of at most `most` rows: those whose hashed row number ends in at least `level` zero bits."""
 
     n_columns: int
     most: int
@@ -218,11 +212,7 @@ class RowSample:
 
 @dataclass(eq=False)
 class TableSummary:
-    """Schema, distinct values and row sample of a table, which its encoding needs.
-
-    Pieces are added in any order, each with the index of its first row among rows with weight. Summaries of different
-    rows can be merged.
-    """
+    """Schema, distinct values and row sample of a table, which its encoding needs."""
 
     categorical_features: CategoricalFeatures = "from_dtype"
     max_bins: int = 255
@@ -233,7 +223,7 @@ class TableSummary:
     sample: RowSample | None = None
 
     def add(self, X: Any, first_row: int = 0, keep: NDArray[np.bool_] | None = None) -> None:
-        """Add a piece. `keep` masks its rows with weight; of the other rows only kinds and categories count."""
+        """Add a piece; `keep` masks its rows with weight, `first_row` is the index of the first of these."""
         names, columns, cells, n_rows = _read(X, self.categorical_features)
         if not columns:
             raise ValueError("a table must have at least one column, got 0 feature(s)")
@@ -297,7 +287,7 @@ class TableSummary:
         return self.sample.rows
 
     def edges(self, max_bins: int, weights: F64 | None, n_threads: int = 1) -> tuple[F64, NDArray[np.int64]]:
-        """Return the bin edges of all columns, and their offsets ``(p + 1,)``; `weights` are of the `sampled_rows`."""
+        """Return bin edges and their offsets ``(p + 1,)``; `weights` are of the `sampled_rows`."""
         assert self.sample is not None and max_bins <= self.max_bins
         cells = self.sample.cells
         n_categories = self.schema.n_categories

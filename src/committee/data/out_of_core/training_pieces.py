@@ -86,7 +86,7 @@ def scan_training_pieces(
     categorical_features: CategoricalFeatures = "from_dtype",
     max_bins: int = 255,
 ) -> TrainingPieces:
-    """Make the first pass. `y` and `sample_weight` are column names, arrays, or None for those of the pieces."""
+    """Make the first pass; `y` and `sample_weight` are arrays, column names, or None for those of the pieces."""
     found = TargetCollector(y, sample_weight)
     pieces = pieces.with_targets(found.named)
     summary, example, files = TableSummary(categorical_features, max_bins), None, pieces.files
@@ -211,7 +211,7 @@ def _kind(values: Labels) -> str:
 
 @dataclass(eq=False)
 class Storage:
-    """Allocator of arrays as long as the table, in memory or in files of the scratch folder of a fit."""
+    """Allocator of arrays as long as the table, in memory or in scratch files."""
 
     memory_limit: float | None  # most bytes of bin numbers in memory
     folder: Callable[[], Path]  # creates the scratch folder
@@ -260,7 +260,7 @@ _SAME = "the pieces must be the same, in the same order, whenever they are read"
 
 @dataclass(eq=False)
 class OutOfCoreMatrix:
-    """Encoded rows of weight above 0; passes over the pieces give bins, `dense` writes all cells to a mapped file."""
+    """Encoded rows of weight above 0, read in passes over the pieces."""
 
     is_remote: ClassVar[bool] = False  # whether workers hold the codes, in shards
 
@@ -316,7 +316,7 @@ class OutOfCoreMatrix:
         return np.asarray, (self.dense,)
 
     def blocks(self, n_threads: int = 1) -> Iterator[tuple[int, F64]]:
-        """Yield the rows of each piece after the index of the first; raise if they are not those of the first pass."""
+        """Yield the index of the first row and the rows of each piece."""
         training, sampled = self.training, _SampledCells(self.training)
         training.files.check_unchanged()
         table = self.table
@@ -341,7 +341,6 @@ class OutOfCoreMatrix:
 
     @property
     def sampled_cells(self) -> dict[str, NDArray[Any]]:
-        """Indices and cells of the sampled rows, which identify the table in a checkpoint."""
         sample = self.training.summary.sample
         assert sample is not None
         return {"sampled rows": sample.rows, "sampled cells": sample.cells}
@@ -399,7 +398,7 @@ class OutOfCoreMatrix:
 
 
 def digests_of_kinds(X: F64, categorical: NDArray[np.bool_] | None, n_threads: int) -> NDArray[np.uint64]:
-    """Return digests of rows by all columns and by those of numbers, ``(n, 2)``; ``(n, 1)`` without categories."""
+    """Return digests of rows by all columns, and by those of numbers, ``(n, 1 or 2)``."""
     places = _places(X.shape[1])
     every = _core.row_digests(X, places, n_threads)
     if categorical is None:

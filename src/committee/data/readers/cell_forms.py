@@ -60,8 +60,7 @@ WHOLE = "1"  # format of plain integers, which stay integers
 class ColumnFormats:
     forms: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    unsure: dict[str, str] = field(default_factory=dict)
-    """By column, the notes on dates whose order of day and month no cell settles."""
+    unsure: dict[str, str] = field(default_factory=dict)  # by column, notes on dates of unknown order
 
 
 def find_number_formats(columns: Sequence[pl.Series], decimal: str | None, separator: str) -> ColumnFormats:
@@ -160,7 +159,7 @@ def convert_columns(
     dates: str | None = None,
     marks: dict[str, Counter[str]] | None = None,
 ) -> pl.DataFrame:
-    """Convert columns by `forms`; `dates` replaces the order of day and month, `marks` gets counts of missing marks."""
+    """Convert columns by `forms`, and count marks for missing values in `marks`."""
     changed = []
     for name, form in forms.items():
         if name not in frame.columns:
@@ -275,10 +274,8 @@ def _wrong_cells_message(column: pl.Series, wrong: pl.Series, what: str) -> str:
     )
 
 
-MOST_CODES = 16
-"""Whole numbers as text are codes of categories up to this many different ones."""
-NUMBER_SHARE = 0.9
-"""Share of plain numbers among the different values of a column from which its text is taken for a mistake."""
+MOST_CODES = 16  # different whole numbers in a column of text that are codes of categories
+NUMBER_SHARE = 0.9  # of numbers among the different values of a column, from which its text is a mistake
 
 _FEW = 8  # values that rule out most columns of text without a parser
 
@@ -301,10 +298,7 @@ def numbers_or_dates(texts: Sequence[str]) -> Literal["numbers", "dates or times
 
 
 def check_text_categories(categories: Mapping[str, Sequence[Category]], *, pieces: bool = False) -> None:
-    """Raise for undeclared text whose different values ``categories[name]`` are all numbers or dates, except codes.
-
-    90 % suffice if they are plain numbers, as a fold of the rows may lack the others.
-    """
+    """Refuse columns of text whose `categories` are numbers or dates."""
     remedy = _remedy_of_pieces if pieces else _remedy
     for name, found in categories.items():
         cells = [str(cell) for cell in found]
@@ -316,6 +310,7 @@ def check_text_categories(categories: Mapping[str, Sequence[Category]], *, piece
         if (kind := numbers_or_dates(cells)) is not None:
             marks = sorted(set(cells).difference(present))
             raise ValueError(_refusal(name, present, marks, kind, remedy(name, kind, [])))
+        # not of all values, as a fold of the rows may lack the others
         if not few and len(numbers) >= NUMBER_SHARE * len(cells) and not _are_codes(numbers):
             odd = sorted(set(cells).difference(numbers))
             raise ValueError(_refusal(name, numbers, odd, "numbers", remedy(name, "numbers", odd)))

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 MISSING = ("", "NA", "NaN", "nan", "null")  # text that means missing in every file
-COMMON_MARKS = frozenset((
+COMMON_MARKS = frozenset((  # text, in lower case, that means missing among numbers or dates
     "", "?", "-", "--", "\u2013", "\u2014", ".", "..", "...", "na", "n/a", "#n/a", "n.a.", "n.a", "k.a.", "nan", "null",
     "#null!", "none", "nil", "<na>", "missing", "unknown",
 ))  # fmt: skip
-"""Text, in lower case, that means missing in a column whose other cells are all numbers, dates or times."""
 
 COMMA = "0,5"  # format of numbers with a decimal comma; points, spaces and apostrophes may separate thousands
 THOUSANDS = "1,000"  # format of numbers with a decimal point; commas, spaces and apostrophes may separate thousands
@@ -32,7 +31,6 @@ CURRENCIES = (
     "TWD", "UAH", "USD", "VND", "ZAR",
 )  # fmt: skip
 NUMBER_FORMATS = tuple(f"{base} {sign}".strip() for base in (COMMA, THOUSANDS) for sign in ("", PERCENT, *CURRENCIES))
-"""`COMMA` or `THOUSANDS`, alone or followed by the sign that all cells have."""
 
 _SPACES = " '\u00a0\u202f\u2009\u2019"
 _NUMBER = r"^[+-]?((\d+|\d{{1,3}}([{marks}]\d{{3}})+)?({point}\d+)?{point}?([eE][+-]?\d+)?|(?i:inf|infinity))$"
@@ -87,7 +85,7 @@ def are_missing(column: pl.Series) -> pl.Series:
 
 
 def strip_cells(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Strip blanks around cells of text; return the frame, and a former cell of each changed column."""
+    """Strip cells of text; return the frame, and a former cell of each changed column."""
     changed, found = [], {}
     for column in text_columns(frame):
         stripped = column.str.strip_chars()
@@ -103,7 +101,7 @@ def blanks_note(found: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def strip_to_levels(frame: pl.DataFrame, levels: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    """Strip blanks around cells that are, only without them, a category of their column or (then null) missing."""
+    """Strip blanks around cells that without them are a category or missing."""
     changed = []
     for column in text_columns(frame):
         known = levels.get(column.name)
@@ -230,7 +228,7 @@ def _minus_in_front(stripped: pl.Series) -> pl.Series:
 
 
 def parse_numbers(texts: pl.Series, form: str) -> pl.Series:
-    """Parse text of a number format, null if it is of another; 12 % is 0.12, and (1.23) and 1.23- are -1.23."""
+    """Parse numbers of a format, other text as null; 12 % is 0.12, and (1.23) is -1.23."""
     base, _, sign = form.partition(" ")
     stripped = _minus_in_front(texts.str.strip_chars())
     if sign:
@@ -254,7 +252,7 @@ def _without_sign(stripped: pl.Series, sign: str) -> pl.Series:
 
 
 def cell_sign(cell: str) -> str | None:
-    """Return the currency or percent sign of a number, ``""`` without; None for text that begins unlike a number."""
+    """Return the currency or percent sign of a number or ``""``, None if no number begins the cell."""
     cell = cell.strip()
     for pattern, replacement in _NEGATIVES:
         cell = re.sub(pattern, replacement, cell)
@@ -270,7 +268,6 @@ def common_sign(present: pl.Series) -> str | None:
 
 
 def matching_formats(present: pl.Series) -> list[str]:
-    """Return the number formats, at most 2, that all cells of a column without missing cells fit."""
     sign = common_sign(present)
     if sign is None or _match_any(present, (_PARENTHESES, _TRAILING_MINUS)).all():  # labels such as (1) and (2)
         return []
@@ -281,7 +278,7 @@ def matching_formats(present: pl.Series) -> list[str]:
 def infer_number_formats(
     columns: Sequence[pl.Series], decimal: str | None, separator: str
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the number formats of columns of text, and the columns that mix decimal commas with decimal points."""
+    """Return number formats by column, and the columns that mix decimal commas and points."""
     sure: dict[str, str] = {}
     either: dict[str, pl.Series] = {}
     mixed: list[str] = []
@@ -321,7 +318,7 @@ def have_grouping_points(texts: pl.Series) -> bool:
 
 
 class DigitCodes:
-    """Detector of codes in a column that is added in parts: digits and blanks, with leading zeros in some cells."""
+    """Detector of codes such as 01067 in a column that is added in parts."""
 
     def __init__(self) -> None:
         self.digits, self.example = True, ""

@@ -52,7 +52,6 @@ def select_features(
     *,
     free_text: bool = False,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the identifiers to leave out, and notes, in which `part` describes the rows."""
     nearly = nearly_numeric_columns(X)
     sentences = [name for name in X.columns if free_text and name not in categorical and are_sentences(X[name])]
     others = {*check_names(keep, X.columns, "--keep"), *nearly, *sentences}
@@ -176,7 +175,6 @@ def learned_features(
     *,
     free_text: bool,
 ) -> LearnedFeatures:
-    """Find the features of a training table and their formats; columns of `numeric` are features in any case."""
     import polars as pl
 
     times = find_time_formats([column for column in X.get_columns() if column.name not in categorical], dates)
@@ -185,7 +183,7 @@ def learned_features(
     notes = times.notes
     if keep != "all":
         kept = keep if isinstance(keep, str) else [name for name in keep if name not in numeric]
-        features = X.drop(numeric, strict=False)
+        features = X.drop(numeric, strict=False)  # which are features in any case
         left_out, more = select_features(features, kept, categorical=categorical, free_text=free_text)
         notes += more
     # committees compute the months, weekdays and hours of dates, which must not look like numbers
@@ -215,25 +213,17 @@ def table_schema(model: Any) -> Any:
 
 @dataclass(frozen=True)
 class LearnedColumns:
-    """Feature columns by name, with the formats in which their numbers and dates were written in training."""
-
-    names: tuple[str, ...] | None = None
-    """Names of the features; None for a model fitted on an array, whose columns match by position."""
+    names: tuple[str, ...] | None = None  # None: fitted on an array, columns match by position
     text: frozenset[str] = frozenset()
-    numbers: frozenset[str] = frozenset()
-    """Columns of numbers without a format of their own."""
+    numbers: frozenset[str] = frozenset()  # without a format of their own
     forms: Mapping[str, str] = field(default_factory=dict)
-    typed: Mapping[str, str] = field(default_factory=dict)
-    """Formats of the columns that become typed dates, times or durations."""
+    typed: Mapping[str, str] = field(default_factory=dict)  # formats of columns that become typed
     missing: tuple[str, ...] = ()
-    levels: Mapping[str, tuple[str, ...]] | None = None
-    """Categories of columns of text, for `strip_to_levels`; None: blanks around all cells are stripped."""
+    levels: Mapping[str, tuple[str, ...]] | None = None  # categories; None: all cells are stripped
     target: str | None = None
     target_kind: Literal["text", "booleans", "numbers"] | None = None
-    target_form: str | None = None
-    """Format of the target's numbers, None if these are plain or the target is text."""
-    declared: tuple[str, ...] = ()
-    """Columns of a categorical type, without which a learner refuses text that could be numbers or dates."""
+    target_form: str | None = None  # None: plain numbers, or text
+    declared: tuple[str, ...] = ()  # of a categorical type
 
     @classmethod
     def of_model(cls, model: Any) -> Self:
@@ -274,7 +264,7 @@ class LearnedColumns:
         return () if self.names is None else self.names
 
     def known(self, ids: Sequence[str] = (), answers: Sequence[str] = (), texts: Sequence[str] = ()) -> KnownColumns:
-        """Return kinds of columns: `ids`, unless features, are not converted, `answers` are numbers, `texts` text."""
+        """Return kinds of columns: `ids` are not converted, `answers` are numbers, `texts` text."""
         of_answers: dict[str, str] = {}
         if self.target is not None and self.target in answers and self.target_form is not None:
             of_answers[self.target] = self.target_form
@@ -287,9 +277,8 @@ class LearnedColumns:
         )
 
     def file_format(self, form: FileFormat) -> FileFormat:
-        """Add the training's marks for missing cells to `form`; detect the header if features are ``column_1``, ..."""
         numbered = bool(self.used) and all(re.fullmatch(r"column_\d+", name) for name in self.used)
-        header = None if numbered and form.header else form.header
+        header = None if numbered and form.header else form.header  # None: detected
         return replace(form, missing=tuple(dict.fromkeys([*form.missing, *self.missing])), header=header)
 
     def declare(self, frame: pl.DataFrame) -> pl.DataFrame:

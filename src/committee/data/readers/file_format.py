@@ -27,18 +27,17 @@ DATE_ORDERS = ("day-first", "month-first", "iso")  # readings of dates such as 0
 
 @dataclass(frozen=True)
 class FileFormat:
-    """Format of a file as the user gives it; None is detected, but for the `sheet` (the first) and `comment` (none)."""
+    """Format of a file as the user gives it; None: detected."""
 
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
-    sheet: str | None = None  # name, or number from 1
+    sheet: str | None = None  # name, or number from 1; None: the first
     missing: tuple[str, ...] = ()  # cells that mean missing, besides those that always do
     dates: str | None = None  # of `DATE_ORDERS`; "iso" reads only dates that begin with the year
     skip_lines: int | None = None  # lines before the column names
     comment: str | None = None  # start of lines that are left out
-    header: bool | None = True
-    """Whether the first line holds the column names; None: if ``column_`` is in one of the first lines."""
+    header: bool | None = True  # None: if ``column_`` is in one of the first lines
 
     def __post_init__(self) -> None:
         mark = self.separator
@@ -87,8 +86,7 @@ KINDS: dict[str, Kind] = {
     **dict.fromkeys((".feather", ".arrow", ".ipc"), "arrow"),
 }
 
-PACKED = tuple(ending for ending, kind in KINDS.items() if kind in ("text", "lines"))
-"""Endings that may be followed by ``.gz``."""
+PACKED = tuple(ending for ending, kind in KINDS.items() if kind in ("text", "lines"))  # .gz may follow
 
 BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile)  # errors of reading a damaged packed file
 
@@ -231,7 +229,7 @@ def long_line_message(file: TableFile) -> str:
 
 @dataclass(frozen=True)
 class KnownColumns:
-    """Kinds of columns that are known before a table is read, from a model or the user."""
+    """Kinds of columns that are known before a table is read."""
 
     text: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()  # plain numbers: leading zeros are no codes, and marks mean missing
@@ -252,7 +250,7 @@ _MOST_ABOVE = 50  # lines among which the column names are searched
 
 
 def detect_separator(lines: Sequence[str], usual: str) -> str:
-    """Return the separator that splits all lines into the same number of cells, or else the most lines."""
+    """Return the separator that splits most lines into the same number of cells."""
     marks = candidate_separators(usual)
     if may_be_in_numbers(lines[1:] or lines, ","):
         others = tuple(mark for mark in marks if mark != "," and 2 * _most_alike(lines, mark)[0] > len(lines))
@@ -263,7 +261,7 @@ def detect_separator(lines: Sequence[str], usual: str) -> str:
 
 
 def may_be_in_numbers(lines: Sequence[str], decimal: str | None) -> bool:
-    """Return whether all commas of lines may be those of numbers with the decimal mark."""
+    """Return whether all commas of lines may be inside numbers."""
     if decimal is None:
         return False
     after = r"\d" if decimal == "," else r"\d{3}(?!\d)"
@@ -289,9 +287,10 @@ def candidate_separators(usual: str) -> tuple[str, ...]:
 
 
 def are_aligned(lines: Sequence[str], usual: str) -> bool:
-    """Return whether runs of blanks separate the cells. One of five or more lines may differ: an error names it."""
+    """Return whether runs of blanks separate the cells."""
     rows = [line.split() for line in lines if line.strip()]
     width, alike = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
+    # one of five lines may differ: an error names it
     if alike < 2 or width < 2 or alike < len(rows) - (len(rows) >= 5) or any('"' in line for line in lines):
         return False
     if any(mark in line for line in lines for mark in candidate_separators(usual) if mark not in ",\t"):

@@ -109,13 +109,12 @@ class SeparatedText:
         return {"separator": self.separator, "glob": False, "has_header": self.header, **lines}
 
     def numbered_lines(self, opened: IO[str]) -> Iterator[tuple[int, str]]:
-        """Yield the lines from the column names on, as `csv.reader` takes them, with their numbers from 1."""
         for number, line in enumerate(self.lines(opened), 1):
             if number > len(self.above) and not self.is_comment(line):
                 yield number, "\t".join(line.split()) + "\n" if self.aligned else line
 
     def rows(self, opened: IO[str]) -> Iterator[tuple[int, list[str]]]:
-        """Yield the rows below the column names as lists of cells, with the number of their last line."""
+        """Yield the number of the last line and the cells of each row below the column names."""
         last = 0
 
         def lines() -> Iterator[str]:
@@ -226,7 +225,7 @@ def read_separated(text: SeparatedText, as_text: Iterable[str]) -> pl.DataFrame:
 
 
 def read_texts(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
-    """Read columns as text, of a file that has been read before; blank lines are rows of null."""
+    """Read columns as text; blank lines are rows of null."""
     header = distinct_header(text.file, read_header(text))
     at = [j for j, name in enumerate(header) if name in set(names)]
     frame = text.read_csv(null_values=[*MISSING, *text.missing], infer_schema=False, columns=at)
@@ -235,7 +234,7 @@ def read_texts(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
 
 
 def read_cells(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
-    """Read columns as text in which only empty cells are missing, with the rows of `read_separated`."""
+    """Read columns as text in which empty cells are missing."""
     header = distinct_header(text.file, read_header(text))
     frame = text.read_csv(infer_schema=False)
     frame.columns = header
@@ -329,7 +328,7 @@ def written_header(text: SeparatedText) -> tuple[str, ...]:
 
 
 def blank_lines(text: SeparatedText, n_columns: int) -> Sequence[int]:
-    """Return the indices of the rows that are blank lines; raise at a row with a wrong number of cells."""
+    """Check the number of cells of each row, and return the indices of blank lines."""
     blank = []
     row = 0
     try:
@@ -379,7 +378,6 @@ def _nul_message(text: SeparatedText, line: int, column: str) -> str:
 
 
 def no_header_note(text: SeparatedText, frame: pl.DataFrame) -> tuple[str, ...]:
-    """Return a note if the column names look like data: numbers over numbers, and text that the column holds."""
     numeric = [column.dtype.is_numeric() for column in frame.get_columns()]
     names = [name for name, own in zip(frame.columns, numeric, strict=True) if own]
     if not text.header or not names or not all(map(is_number, names)) or _are_consecutive(names):

@@ -410,7 +410,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
 
     @staticmethod
     def _worded(text: str) -> str:
-        """Replace options of the command line in a message by parameters; the command line keeps them."""
+        """Replace options of the command line in a message by parameters."""
         text = _COLUMN.sub(lambda found: f"{found[1]}={[found[2].strip(chr(39))]!r}", text)
         text = _CHOICE.sub(lambda found: f"{found[1]}={[found[2]] if found[1] == 'missing' else found[2]!r}", text)
         return re.sub(
@@ -420,7 +420,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         )
 
     def _tell(self, notes: Sequence[str]) -> None:
-        """Receive notes as soon as they are made; the command line prints them."""
+        pass  # the command line prints them
 
 
 def read_table(path: FilePath, **parameters: Any) -> pl.DataFrame:

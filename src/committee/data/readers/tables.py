@@ -89,7 +89,6 @@ def read_table_with_notes(
     known: KnownColumns = NO_KNOWN_COLUMNS,
     rows_needed: bool = True,
 ) -> ReadTable:
-    """Read a file or a frame, with notes; dates that are text stay text."""
     import polars as pl
 
     # a single text is refused by `check_names`
@@ -297,11 +296,6 @@ def read_raw_cells(path: Path, names: Sequence[str], form: FileFormat, option: s
 
 
 def read_sheet(file: TableFile, sheet: str | None, but: Container[str]) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Read one sheet of a spreadsheet, with notes.
-
-    Columns of text whose cells are all numbers become numbers, unless they are in `but` or hold codes: one cell of text
-    makes the whole column text in the library that reads sheets.
-    """
     import polars as pl
 
     require_package("fastexcel", f"the spreadsheet {file}")
@@ -321,6 +315,7 @@ def read_sheet(file: TableFile, sheet: str | None, but: Container[str]) -> tuple
         raise ValueError(f"{file} cannot be read as a spreadsheet: {first_error_line(error)}") from error
     frame.columns = header
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    # one cell of text makes the whole column text in fastexcel
     return frame.with_columns(_typed(column) for column in frame.get_columns() if column.name not in but), (
         *notes,
         *stripped_names_note(written, header),

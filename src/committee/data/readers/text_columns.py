@@ -44,8 +44,7 @@ from committee.data.text import quoted
 if TYPE_CHECKING:
     import polars as pl
 
-SEPARATOR = ","
-"""Numbers in files without a separator are read as in CSV."""
+SEPARATOR = ","  # numbers in files without a separator are read as in CSV
 _BLOCK = 2**20  # bytes that are searched at a time
 
 
@@ -87,9 +86,8 @@ def convert_text_columns(
 
 
 def reject_percentages(frame: pl.DataFrame, forms: Mapping[str, str], known: KnownColumns) -> None:
-    """Raise for percentages where plain numbers were learned: 12 % may be 12 or 0.12."""
     for name in known.numbers.intersection(forms):
-        if format_sign(forms[name]) == PERCENT:
+        if format_sign(forms[name]) == PERCENT:  # 12 % may be 12 or 0.12
             raise ValueError(
                 f"column {name!r} holds percentages here ({describe_cells(frame[name], frame[name].is_not_null(), 1)}),"
                 " and plain numbers in training; write them as in training"
@@ -183,7 +181,7 @@ def _are_whole(column: pl.Series) -> bool:
 
 
 def may_have_codes(text: SeparatedText) -> bool:
-    """Return False if no cell begins with a zero and a digit; True is not certain."""
+    """Return whether a cell may begin with a zero and a digit."""
     if not text.is_utf_8:
         return True
     begins = re.compile(b"[%s\"'\\s]0[0-9]" % re.escape(text.separator.encode()))
