@@ -14,13 +14,11 @@ from committee.data.categories import Category, CategoryValues
 from committee.data.table_schema import TableSchema
 
 Width: TypeAlias = Literal["float64", "float32"]
-"""Type of the rows and of the numbers in trees."""
 
 TreeVersion: TypeAlias = Literal[5, 3]
 """Version of the tree operators: 5 sums in double; 3 returns leaf indices, whose values are looked up."""
 
 MACHINE_LEARNING = "ai.onnx.ml"
-"""Domain of trees and look-up tables."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,6 @@ class Node:
 
 @dataclass
 class Graph:
-    """Nodes in order of evaluation, and constants."""
-
     width: Width = "float64"  # of the rows and of the numbers in trees; all other arithmetic is float64
     trees: TreeVersion = 5
     prefix: str = "/"  # of all names
@@ -47,7 +43,6 @@ class Graph:
         return Value(self, name)
 
     def constant(self, array: Any) -> Value:
-        """Return a constant; equal constants are shared."""
         made = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
         key = (made.dtype.str, made.shape, tuple(made.tolist()) if made.dtype == object else made.tobytes())
         if key not in self._known:
@@ -56,10 +51,6 @@ class Graph:
         return Value(self, self._known[key])
 
     def add(self, kind: str, *inputs: Any, domain: str = "", n_outputs: int = 1, **attributes: Any) -> Value:
-        """Add a node and return its first output; arguments that are not values become constants.
-
-        An equal node without array attributes is reused.
-        """
         names = tuple((each if isinstance(each, Value) else self.constant(each)).name for each in inputs)
         plain = not any(isinstance(each, np.ndarray) for each in attributes.values())
         key = (kind, names, domain, repr(sorted(attributes.items()))) if plain else None
@@ -91,7 +82,7 @@ def _reflected(kind: str) -> Callable[[Value, Any], Value]:
 
 @dataclass(frozen=True)
 class Value:
-    """Output of a node, or an input; operators add nodes, and make numbers float64 constants."""
+    """Output of a node, or an input, whose operators add nodes."""
 
     graph: Graph
     name: str
@@ -169,10 +160,7 @@ class Rows:
         return Rows(self.X.take(np.asarray(columns, dtype=np.int64)), known)
 
     def coded(self, columns: NDArray[np.intp], p: int) -> Rows:
-        """Set non-integers to NaN in category columns if the matrix may contain any number.
-
-        onnxruntime truncates a value before the lookup in a set.
-        """
+        """Set non-integers in category columns to NaN, since onnxruntime truncates values before the lookup."""
         if self.n_categories is not None or not len(columns):
             return self
         graph = self.X.graph

@@ -64,7 +64,7 @@ def shares(logs: Value) -> Value:
 
 
 def raise_elected(p: Value, winner: Value, n_classes: int) -> Value:
-    """Raise the probability of the elected class just above the others where rounding hides that it is the largest."""
+    """Raise the probability of the elected class just above the others where rounding hides its lead."""
     graph = p.graph
     hidden = graph.add("Not", graph.add("Equal", p.argmax(), winner))
     raised = graph.add("And", graph.add("Equal", _with_axis(winner), np.arange(n_classes)), _with_axis(hidden))
@@ -110,11 +110,7 @@ NEAR = 1e-12
 
 @dataclass(frozen=True)
 class Scored:
-    """A tally, its number of outputs and its weight, from which links compute probabilities.
-
-    `tally` are scores ``(n, n_outputs)``; a single one is signed, above 0 for the second of two classes. `total` is the
-    weight of the voters, `None` for label voters, whose weight is the sum of a row's votes.
-    """
+    """Tally ``(n, n_outputs)`` and weight of the voters, None for label voters."""
 
     tally: Value
     n_outputs: int
@@ -236,4 +232,3 @@ _LINKS: dict[type[Link], Callable[[Any, Scored], Value]] = {
     Truncated: _truncated,
     TemperedMargin: _tempered_margin,
 }
-"""Nodes by the exact type of a link: a subclass is another link."""

@@ -73,11 +73,7 @@ def double_ensemble(X: Value, trees: Ensemble, n_outputs: int) -> Value:
 
 
 def leaf_ensemble(X: Value, trees: Ensemble) -> Value:
-    """Add trees of version 3 that return the index of the leaf of each tree, int64 ``(n, T)``.
-
-    Single precision holds indices exactly. For float32 rows thresholds are rounded down to float32. A set of
-    categories becomes a chain of equality tests.
-    """
+    """Add trees of version 3 that return the index of the leaf of each tree, int64 ``(n, T)``."""
     if len(trees.number) and trees.number.max() >= MOST_LEAVES:
         raise TypeError(
             f"the trees have over {MOST_LEAVES:,} leaves in all, too many for float32; call committee.to_onnx with "
@@ -226,7 +222,7 @@ def _place(child: NDArray[np.int64]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class LeafPart:
-    """One value per leaf, added to one score; arrays over all nodes, whose entries for inner nodes are ignored."""
+    """One value per leaf, added to one score, as arrays over all nodes."""
 
     target: NDArray[np.int64]  # score index
     number: F64

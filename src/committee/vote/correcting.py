@@ -40,7 +40,7 @@ class CorrectingOperation(Protocol):
 
 @dataclass(frozen=True)
 class WeightedSum:
-    """F = sum_t w_t b_t, the operation of every committee."""
+    """F = sum_t w_t b_t."""
 
     def scores(self, votes: Scores, weights: NDArray[np.float64], X: Any) -> Scores:
         return np.asarray(np.einsum("ntd,t->nd", votes, weights))

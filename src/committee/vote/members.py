@@ -26,11 +26,7 @@ from committee.voters.protocol import VoteKind, VoterIndex
 
 @dataclass(frozen=True, eq=False)
 class MemberCommittees:
-    """M committees that vote with their probabilities, or with their predicted numbers.
-
-    Each member encodes the rows by its own table. Members that do not accept sparse matrices receive dense blocks of
-    rows. Estimators of other libraries receive the rows as the user gives them (`GivenRows`).
-    """
+    """M committees that vote with their probabilities, or with their predicted numbers."""
 
     takes_sparse: ClassVar[bool] = True
     members: Sequence[Committee | RegressionCommittee]
@@ -78,7 +74,6 @@ class MemberCommittees:
 
     @property
     def reads_tables(self) -> bool:
-        """True if a member needs the rows as the user gives them."""
         return any(map(reads_tables, self.members))
 
     @property
@@ -130,14 +125,12 @@ class MemberCommittees:
 
     @property
     def file_bytes(self) -> list[int | None]:
-        """Bytes of each member in a model file, None if it cannot hold the member.
-
-        A table schema that members share counts for the first.
-        """
+        """Bytes of each member in a model file, None if it cannot hold the member."""
         tables, sizes = set[str](), list[int | None]()
         for one in self.members:
             table = {} if one.table is None else one.table.to_json()
             size, text = bytes_in_file(one), json.dumps(table)
+            # tables that members share are stored once
             sizes.append(size - header_bytes(table) if size is not None and text in tables else size)
             tables.add(text)
         return sizes
@@ -218,7 +211,7 @@ def bytes_in_file(member: Committee | RegressionCommittee) -> int | None:
 
 
 def reads_tables(member: Committee | RegressionCommittee) -> bool:
-    """True for a committee of estimators that has no table; it receives the user's rows."""
+    """True if the member takes the rows as the user gives them."""
     return member.table is None and isinstance(member.voters, EstimatorVoters | RegressorVoters)
 
 

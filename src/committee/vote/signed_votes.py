@@ -19,15 +19,9 @@ BLOCK = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class SignedVotes:
-    """Votes of all voters for each row against one rival class: +1 right, -1 for the rival, 0 neither.
+    """Leads of each row's class over its rival classes in the voters' votes, in units of their spread.
 
-    Two classes have one line per row, S_it = y_i h_t(x_i). With more classes a row has a line per rival, and its margin
-    is the least. Score voters give differences of scores in units of their spread (`Voters.spread`). Margins of weights
-    w with sum |w_t| = 1 are ``S @ w``.
-
-    An intercept F_0 is not re-weighted. With W = sum_t |w_t| s_t and I the spread of the intercept, its effect
-    is added to every voter: S_it is W / (W + I) times the vote plus 1 / (W + I) times the effect of F_0, with the sign
-    of the voter's weight.
+    Margins of weights w with sum |w_t| = 1 are the least of ``S @ w`` over a row's rivals.
     """
 
     matrix: NDArray[np.int8] | F64  # (r, T): S; int8 if all are -1, 0 or 1
@@ -108,7 +102,7 @@ def _with_intercept(
     if committee.intercept is None:
         same: NDArray[np.int8] | F64 = S
         return same
-    F0 = committee.intercept
+    F0 = committee.intercept  # not re-weighted: its effect is added to every voter
     each = np.array([0.0, F0[0]]) if len(F0) == 1 else F0
     total = float(np.abs(weights).sum())
     every = total + committee.intercept_spread

@@ -40,10 +40,7 @@ def signed(F: NDArray[Any]) -> Scores:
 
 
 def elected(F: Scores) -> NDArray[np.intp]:
-    """Index of the class that each row elects, ``(n,)``, the first on ties.
-
-    Scores are signed, ``(n,)`` or ``(n, 1)``, for two classes, else ``(n, K)``.
-    """
+    """Index of the class that each row elects, the first on ties; `F` is ``(n,)``, ``(n, 1)`` or ``(n, K)``."""
     if F.ndim == 1 or F.shape[1] == 1:
         return (F.reshape(-1) > 0).astype(np.intp)
     return np.asarray(F.argmax(axis=1))
@@ -58,11 +55,7 @@ def lead(F: Scores, truth: NDArray[np.intp]) -> Scores:
 
 
 class WeightedVotes(Storable, ABC):
-    """T voters h_t with weights w_t and an intercept: F(x) = F_0 + sum_t w_t h_t(x).
-
-    `Committee` predicts classes from F, `RegressionCommittee` numbers. The intercept F_0 counts as a voter of weight 1
-    with the same vote for every row, so that the total weight is sum_t |w_t| + 1.
-    """
+    """T voters h_t with weights w_t and an intercept: F(x) = F_0 + sum_t w_t h_t(x)."""
 
     voters: Voters
     weights: NDArray[np.float64]

@@ -74,12 +74,7 @@ class _Members(OwnTables):
 
 @dataclass(frozen=True, eq=False)
 class EstimatorVoters(_Members, UnitSpread):
-    """T fitted classifiers that vote by ``predict`` (hard) or ``predict_proba`` (soft).
-
-    Members receive `X` as the caller passes it, unless `as_array` or `features` is set. A member with fewer classes
-    than the committee gives the others probability 0. Soft votes have K columns also for two classes: p_1 - p_0 would
-    lose digits and exact ties.
-    """
+    """T fitted classifiers that vote by ``predict`` (hard) or ``predict_proba`` (soft)."""
 
     estimators: Sequence[Any]
     classes: NDArray[Any]  # (K,): labels that the members predict, in the committee's order
@@ -135,7 +130,7 @@ class EstimatorVoters(_Members, UnitSpread):
     def n_classes(self) -> int:
         return len(self.classes)
 
-    n_outputs = property(attrgetter("n_classes"))
+    n_outputs = property(attrgetter("n_classes"))  # of two classes 2, as p_1 - p_0 would lose digits and ties
 
     def tally(self, X: Any, weights: F64 | None = None, n_threads: int = 1) -> F64:
         weights = voter_weights(weights, len(self))
@@ -239,7 +234,7 @@ class EstimatorVoters(_Members, UnitSpread):
 
 @dataclass(frozen=True, eq=False)
 class SignedVoters(OwnTables, UnitSpread):
-    """T two-class classifiers. Each adds +1 (second class) or -1 (first class) to one of D scores."""
+    """T two-class classifiers; classifier t adds +1 (second class) or -1 to score ``output[t]``."""
 
     kind: ClassVar[VoteKind] = "score"
     learners = property(attrgetter("voters.estimators"))
@@ -302,7 +297,7 @@ class SignedVoters(OwnTables, UnitSpread):
 
 @dataclass(frozen=True, eq=False)
 class RegressorVoters(_Members):
-    """T fitted regressors. Each adds its predicted number to one of D scores."""
+    """T fitted regressors; regressor t adds its prediction to score ``output[t]``."""
 
     kind: ClassVar[VoteKind] = "score"
     bounded: ClassVar[bool] = False  # votes on new rows may exceed `spread`, so that bounds do not apply
@@ -383,7 +378,7 @@ class RegressorVoters(_Members):
 
 @dataclass(frozen=True, eq=False)
 class RegressorRounds(OwnTables):
-    """T rounds of D regressors. Regressor ``t D + k`` belongs to round t and adds to score k."""
+    """T rounds of D regressors: regressor ``t D + k`` belongs to round t and adds to score k."""
 
     kind: ClassVar[VoteKind] = "score"
     bounded: ClassVar[bool] = False

@@ -34,7 +34,6 @@ NODE_DTYPES: dict[str, type[np.generic]] = {
     "weight": np.float64,
     "count": np.int64,
 }
-"""Arrays with one entry per node."""
 DTYPES: dict[str, type[np.generic]] = {
     "offset": np.int64,
     "category_offset": np.int64,
@@ -48,7 +47,7 @@ SHARE_DTYPES: dict[str, type[np.generic]] = {"share_offset": np.int64, "share_la
 
 @dataclass(frozen=True, eq=False)
 class ClassShares:
-    """Shares of K classes at N nodes. Classes that a node does not list have the share 0; inner nodes list none."""
+    """Shares of K classes at N nodes; unlisted classes have share 0."""
 
     n_classes: int
     share_offset: NDArray[np.int64]  # (N + 1,): extents of the nodes' shares
@@ -106,7 +105,7 @@ class ClassShares:
         return ClassShares(self.n_classes, extents(sizes), self.share_label[some], self.share[some])
 
     def spread_over(self, nodes: Index, n_nodes: int) -> ClassShares:
-        """Move the shares of node i to node ``nodes[i]`` (ascending) of `n_nodes`; others have none."""
+        """Move the shares of node i to node ``nodes[i]`` (ascending) of `n_nodes`."""
         sizes = np.zeros(n_nodes, dtype=np.int64)
         sizes[nodes] = self.sizes
         return ClassShares(self.n_classes, extents(sizes), self.share_label, self.share)
@@ -117,7 +116,7 @@ class ClassShares:
         return shares
 
     def add_to(self, tally: F64, rows: NDArray[np.integer]) -> None:
-        """Add the shares of node i to row ``rows[i]`` of a tally ``(n, K)``; each row is named once at most."""
+        """Add the shares of node i to row ``rows[i]`` of a tally ``(n, K)``; `rows` are distinct."""
         tally[np.repeat(rows, self.sizes), self.share_label] += self.share
 
     def totals(self) -> F64:
@@ -132,7 +131,7 @@ class ClassShares:
         return np.where(self.sizes == self.n_classes, self.largest() - least, np.maximum(self.largest(), -least))
 
     def majority(self) -> Index:
-        """Class of the largest share of each node, the first of those equal up to rounding; 0 without shares."""
+        """Class of the largest share of each node, the first of those equal up to rounding."""
         near = self.share >= np.repeat(self.largest(), self.sizes) * (1.0 - 1e-10)
         node = np.repeat(np.arange(len(self)), self.sizes)[near]
         label = np.zeros(len(self), dtype=np.intp)
@@ -165,17 +164,10 @@ class ClassShares:
 
 @dataclass(frozen=True, eq=False)
 class FlatTrees:
-    """T trees over p features. Their N nodes are stored end to end.
+    """T trees over p features, whose N nodes are stored end to end: parents before children, siblings as neighbours.
 
-    Node numbers within a tree start at 0 (the root). A child has a larger number than its parent, and siblings are
-    neighbours. At inner node i a row goes left if
-
-    - its value is NaN and ``missing_left[i]``, or
-    - the split is numeric (no category bits) and ``x <= threshold[i]``, or
-    - the split is categorical and bit x of its category bits is set. Values outside the range of the bits are unseen
-      categories and follow ``missing_left[i]``.
-
-    The arrays are read-only views. Construction checks sizes and types, `check` checks all values.
+    Numeric splits send ``x <= threshold`` left, categorical ones the x of set bits; NaN and unseen categories follow
+    ``missing_left``.
     """
 
     n_features: int
@@ -243,7 +235,7 @@ class FlatTrees:
         return left[:n_codes]
 
     def check(self) -> None:
-        """Check all values, so that every walk stays inside the arrays and ends."""
+        """Check all values, so that walks stay inside the arrays and end."""
         if not 1 <= self.n_features <= MAX_FEATURES:
             raise ValueError(f"n_features is {self.n_features}; it must be between 1 and {MAX_FEATURES}.")
         if not 1 <= self.n_classes <= MAX_CLASSES:
@@ -340,15 +332,14 @@ def join_words(words: Mapping[int, NDArray[np.uint32]], n_nodes: int) -> tuple[N
 
 
 def positions(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Positions in several ranges, one range after the other."""
+    """Positions in several ranges, one after the other."""
     return np.arange(sizes.sum()) + np.repeat(starts - extents(sizes)[:-1], sizes)
 
 
 def breadth_first(left: Index, right: Index, split: NDArray[np.bool_], root: Index) -> tuple[Index, Index, Index]:
-    """Number the nodes of linked trees breadth-first: parents first, siblings as neighbours.
+    """Number the nodes of linked trees breadth-first, siblings as neighbours.
 
-    Return the old number of each node ``(M,)``, the new number of each node ``(N,)`` (-1 if no root reaches it) and the
-    number of nodes of each tree ``(T,)``.
+    Return old numbers ``(M,)``, new numbers ``(N,)`` (-1 if unreached) and sizes of trees ``(T,)``.
     """
     led_to = np.concatenate([root, left[split], right[split]])
     inside = ((led_to >= 0) & (led_to < len(left))).all()
@@ -371,7 +362,7 @@ def breadth_first(left: Index, right: Index, split: NDArray[np.bool_], root: Ind
 
 
 def inner_levels(left: NDArray[np.int32], offset: NDArray[np.int64]) -> list[tuple[Index, Index]]:
-    """Inner nodes of flat trees at each depth, roots first, with their left children, as positions among all nodes."""
+    """Inner nodes at each depth, roots first, and their left children, as positions among all nodes."""
     start = np.repeat(offset[:-1], np.diff(offset))
     level, levels = offset[:-1].astype(np.intp), []
     while len(level := level[left[level] >= 0]):

@@ -37,9 +37,7 @@ ImportanceKind: TypeAlias = Literal["gain", "count", "cover"]
 """Measure of a split: its gain, 1, or the weight of the training rows that reached it."""
 
 _STORED = tuple(name for name in DTYPES if name not in ("label", "value"))
-"""Arrays of the files of plain forests, besides the votes."""
 VOTE_ARRAYS = {"label": ("label",), "value": ("value",), "shares": tuple(SHARE_DTYPES)}
-"""Arrays of a file with the votes of the leaves, by the kind of vote."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +170,7 @@ class Forest(FlatTrees):
 
     @property
     def node_votes(self) -> NDArray[np.float64]:
-        """Votes of all nodes as numbers, ``(N, n_outputs)``: their values or shares, or 1 for the named class."""
+        """Votes of all nodes as numbers, ``(N, n_outputs)``."""
         if self.value is not None:
             return self.value
         if self.shares is not None:
@@ -262,7 +260,6 @@ class Forest(FlatTrees):
     def walk(
         self, X: Matrix, n_threads: int, walk: Callable[[_core.Trees, NDArray[np.float64]], NDArray[S]]
     ) -> NDArray[S]:
-        """Apply a native walk to all rows; sparse rows are made dense in blocks, in the split columns alone."""
         if not isinstance(X, SparseMatrix):
             return walk(self.trees, self.matrix(X))
         self._check_shape(X.shape)
@@ -287,7 +284,6 @@ def read_vote(document: Document) -> str:
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Concatenate arrays, and empty the list, so that each array is freed when it is copied."""
     whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=parts[0].dtype)
     end = len(whole)
     while parts:
@@ -310,11 +306,7 @@ def to_smallest_unsigned(numbers: NDArray[Any]) -> NDArray[Any]:
 
 
 def record_arrays(forest: Forest) -> dict[str, NDArray[Any]]:
-    """Compressed training record, or an empty dict without a record or if leaves have a gain.
-
-    Weights and counts are those of the leaves if each inner node has the sum of its children, else of all nodes. Gains
-    are those of the inner nodes, or the distinct ones and their indices if these are shorter.
-    """
+    """Arrays of the training record in compressed form."""
     leaf = forest.left < 0
     if not has_record(forest) or forest.gain[leaf].any():
         return {}
@@ -323,6 +315,7 @@ def record_arrays(forest: Forest) -> dict[str, NDArray[Any]]:
     found = _gains(forest.gain[inner])
     for name in ("weight", "count"):
         numbers = getattr(forest, name)
+        # sums of children need not be stored
         sums = (numbers[inner] == numbers[child] + numbers[child + 1]).all()
         found[name] = _whole(numbers[leaf] if sums else numbers)
     return found

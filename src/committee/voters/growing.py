@@ -25,8 +25,6 @@ DeepCriterion: TypeAlias = Literal["gini", "entropy"] | TargetCriterion
 
 @dataclass(frozen=True)
 class GrowthLimits:
-    """Stopping criteria and feature sampling of tree growth, by the names of the learners' parameters."""
-
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
     min_samples_leaf: int = 1
@@ -114,12 +112,9 @@ def n_sampled_features(max_features: int | float | str | None, p: int, name: str
 def features_per_tree_and_node(
     max_features_tree: int | float | str | None, max_features: int | float | str | None, p: int
 ) -> tuple[int, int]:
-    """Numbers of columns drawn for a tree out of p (p: all), and for each node out of these (0: all).
-
-    Fractions, roots and logarithms for a node are those of the tree's number.
-    """
+    """Numbers of columns drawn for each tree (p: all) and for each node (0: all)."""
     of_tree = n_sampled_features(max_features_tree, p, "max_features_tree") or p
-    if isinstance(max_features, (str, float)):
+    if isinstance(max_features, (str, float)):  # of the tree's columns
         return of_tree, n_sampled_features(max_features, of_tree)
     return of_tree, min(n_sampled_features(max_features, p), of_tree)
 
@@ -134,12 +129,7 @@ def forest_from_grown(
     shares: ClassShares | None = None,
     weight: Sequence[NDArray[np.float64]] | Literal["rows"] | None = None,
 ) -> Forest:
-    """Convert grown trees to a `Forest` with thresholds in place of bins.
-
-    `label` or `value` has the votes of each tree's nodes, class indices ``(N,)`` or scores ``(N, D)``; `shares` those
-    of all trees. `weight` is the weight of each node's rows, "rows" for their number, or None for the sum of the class
-    weights.
-    """
+    """Convert grown trees to a `Forest` with thresholds in place of bins."""
     n_nodes, feature, bin, left, missing_left, category_offset, category_bits, gain, count = joined_nodes(trees)
     if weight is None:
         weight = [tree.sums.sum(axis=1) for tree in trees]
@@ -163,7 +153,7 @@ def forest_from_grown(
 
 
 def majority_class(sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Class of the largest of each node's `sums` ``(N, K)``; the first of those that are equal up to rounding."""
+    """Class of the largest of each node's `sums` ``(N, K)``, the first of those equal up to rounding."""
     return np.asarray(np.argmax(sums >= sums.max(axis=1, keepdims=True) * (1.0 - 1e-10), axis=1))
 
 
@@ -180,7 +170,7 @@ def leaf_labels_and_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[n
 
 
 def class_votes(tree: GrownTree, *, hard: bool) -> dict[str, Any]:
-    """Votes of one tree as keyword arguments of `forest_from_grown`: labels if `hard`, else class shares."""
+    """Votes of one tree as keyword arguments of `forest_from_grown`."""
     leaf = tree.feature < 0
     if tree.n_classes > FEW_CLASSES and (sums := tree.leaf_sums()) is not None:
         offset, label, weight, total = sums
@@ -217,10 +207,7 @@ def leaf_values(
 def leaf_medians(
     leaf: NDArray[np.int32], n_nodes: int, w: NDArray[np.float64], z: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Weighted median response at each leaf, ``(N,)``: midway between two that halve the weight; 0 at other nodes.
-
-    All weights are positive.
-    """
+    """Weighted median response at each leaf, ``(N,)``, for positive weights."""
     order = np.lexsort((z, leaf))
     nodes, last = np.unique(leaf[order][::-1], return_index=True)
     last = len(order) - 1 - last

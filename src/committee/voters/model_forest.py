@@ -59,15 +59,13 @@ class LeafRows:
         return _core.leaf_products(D, self.rows, self.start, values)
 
     def centre(self, D: F64, w: F64) -> F64:
-        """Weighted mean design row of each leaf, ``(L, q)``, for `D` ``(n, q)`` of the table and `w` ``(m,)``."""
+        """Weighted mean design row of each leaf, ``(L, q)``, for `D` ``(n, q)`` and `w` ``(m,)``."""
         centre: F64 = D[self.rows[self.start[:-1]]] + self.products(D, w[:, None])[:, 0] / self.sums(w)[:, None]
         return centre
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingRecord:
-    """Statistics of the training rows that explanations of model trees use."""
-
     mass: F64  # (L,): sum of the sample weights of the training rows in each leaf
     centre: F64  # (L, q): their weighted mean design row
     risk_decrease: F64  # (T, p): decrease of each tree's mean training risk by feature, in nats
@@ -89,15 +87,11 @@ LinkName = Literal["probit", "logit"]
 _MODEL = ("model", "intercept", "coefficient")
 _DESIGN = ("source", "category", "fill")
 _RECORD = ("mass", "centre", "risk_fall")
-"""Array names in files."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelForest(UnitSpread):
-    """Voters of model trees. The linear scores of a row's leaf elect a class, or give class probabilities (`soft`).
-
-    With `trees_per_voter` = K > 1 each voter consists of K consecutive trees, tree k for class k.
-    """
+    """Voters of model trees, whose leaves have linear scores."""
 
     forest: Forest
     model: NDArray[np.int32]  # (N,): leaf model of each leaf, -1 at inner nodes
@@ -106,7 +100,7 @@ class ModelForest(UnitSpread):
     design: Design
     link: LinkName = "probit"  # from a score to the probability of its class
     soft: bool = False  # vote with probabilities instead of a class
-    trees_per_voter: int = 1
+    trees_per_voter: int = 1  # K if tree k of each voter is for class k
     record: TrainingRecord | None = None  # used by explanations only
 
     def __len__(self) -> int:
@@ -175,7 +169,7 @@ class ModelForest(UnitSpread):
         return raw.reshape(len(X), len(self), self.trees_per_voter * raw.shape[2])
 
     def probabilities(self, X: F64, n_threads: int = 1) -> F64:
-        """Class probabilities ``(n, voters, K)``; that of the elected class is raised if rounding hides its lead."""
+        """Class probabilities ``(n, voters, K)``."""
         F = self.scores(X, n_threads)
         if F.shape[2] == 1:
             curve = ndtr if self.link == "probit" else expit
@@ -188,6 +182,7 @@ class ModelForest(UnitSpread):
             P = np.exp(P - P.max(axis=2, keepdims=True))
             P /= P.sum(axis=2, keepdims=True)
             winner = F.argmax(axis=2)
+        # rounding may hide the lead of the elected class
         hidden = np.nonzero(P.argmax(axis=2) != winner)
         P[(*hidden, winner[hidden])] = np.nextafter(P[hidden].max(axis=-1), np.inf)
         return P
@@ -249,7 +244,7 @@ class ModelForest(UnitSpread):
         }
 
     def check(self) -> None:
-        """Check all values except those of the design, which `Design.check` compares with the table."""
+        """Check all values except those of the design."""
         self.forest.check()
         K, T = self.n_classes, len(self.forest)
         if K < 2:
@@ -291,15 +286,10 @@ class ModelForest(UnitSpread):
 
 @dataclass(frozen=True, eq=False)
 class LinearScores(ModelForest):
-    """Model trees that vote with their linear scores, ``(n, T, O)``.
-
-    The committee's link converts the weighted sum of scores to probabilities, so that scores beyond the range of
-    probabilities keep their differences. `cap` bounds the scores of training rows, and so the spread of a voter: `cap`
-    for two classes, else 2 `cap`.
-    """
+    """Model trees that vote with their linear scores, ``(n, T, O)``."""
 
     kind: ClassVar[VoteKind] = "score"
-    cap: float = 20.0
+    cap: float = 20.0  # bound of the scores of training rows
 
     @classmethod
     def single_leaf(
@@ -364,8 +354,6 @@ class LinearScores(ModelForest):
 
 @dataclass(frozen=True, eq=False)
 class BoostedCommittees(UnitSpread):
-    """M committees of model trees, whose members have weights."""
-
     members: ModelForest  # all trees of all committees
     alpha: F64  # (T,): positive weight of each tree in its committee
     start: NDArray[np.int64]  # (M + 1,): committee m has the trees start[m]:start[m + 1]

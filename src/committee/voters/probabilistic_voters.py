@@ -23,20 +23,17 @@ from committee.voters.flat_trees import extents, positions
 from committee.voters.protocol import voter_numbers
 
 Estimate: TypeAlias = Literal["map", "ml"]
-"""Estimator of a probability from draws."""
 
 
 @runtime_checkable
 class ProbabilisticVoter(Protocol):
-    """Voter with a known probability of +1."""
-
     def prob_positive(self, X: F64) -> F64:
-        """Probability q(x) of +1 for each row, ``(n,)`` in [0, 1]."""
+        """Probability q(x) of +1 for each row, ``(n,)``."""
 
 
 @runtime_checkable
 class DrawnVoter(Protocol):
-    """Voter of unknown probabilities (an oracle): each call draws random votes."""
+    """Oracle: a voter that draws its votes at random."""
 
     def draw(self, X: F64, rng: np.random.Generator) -> NDArray[Any]:
         """Draw one vote for each row, ``(n,)``: a number above 0 for +1, any other for -1."""
@@ -77,7 +74,7 @@ def draw_answers(voter: Any, X: F64, rng: np.random.Generator) -> NDArray[np.boo
 
 
 def estimate_probability(count: NDArray[Any], n_draws: int, estimate: Estimate) -> F64:
-    """Estimate the probability of +1 from `n_draws` answers of which `count` were +1.
+    """Probability of +1 from `n_draws` answers of which `count` were +1.
 
     Equation: draw-estimates (docs/theory.md).
     """
@@ -189,10 +186,7 @@ STUMP_DTYPES: dict[str, np.dtype[Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class SoftStumps:
-    """T stumps on one column each: q(x) = Phi((x_j - c) / s), or 1 - q for descending ones.
-
-    s = 0 is a hard stump: +1 if x_j > c. For a categorical column q is 1 on a set of categories and 0 on the others.
-    """
+    """T stumps on one column each: q(x) = Phi((x_j - c) / s), or 1 - q for descending ones."""
 
     feature: NDArray[np.int32]  # (T,): column j
     threshold: F64  # (T,): c, 0 for categories

@@ -6,23 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 VoteKind: TypeAlias = Literal["label", "score"]
-"""Kind of vote: a class or an abstention ("label"), or one real number per output ("score")."""
+"""A class or an abstention ("label"), or one number per output ("score")."""
 
 VoterIndex: TypeAlias = int | slice | NDArray[np.integer] | NDArray[np.bool_] | list[int]
-"""Selection of voters from a collection. The result is a collection."""
 
 
 @runtime_checkable
 class Voters(Protocol):
-    """T voters with the same input columns and classes.
-
-    ``X`` is as `WeightedVotes.encode` returns it: for trees C-contiguous float64 ``(n, p)``, categories as codes, NaN
-    for missing values; sparse only for collections with ``takes_sparse``. For regression, outputs count as classes.
-    """
+    """T voters with the same classes; ``X`` is as `WeightedVotes.encode` returns it."""
 
     @property
-    def kind(self) -> VoteKind:
-        """``"label"``: each voter names a class or abstains. ``"score"``: each voter gives one number per output."""
+    def kind(self) -> VoteKind: ...
 
     @property
     def n_classes(self) -> int:
@@ -30,7 +24,7 @@ class Voters(Protocol):
 
     @property
     def n_outputs(self) -> int:
-        """Number of columns of a tally: K for labels; for scores K, or 1 if one signed score separates two classes."""
+        """Number of columns of a tally: K, or 1 for one signed score of two classes."""
 
     @property
     def n_features(self) -> int | None:
@@ -38,27 +32,24 @@ class Voters(Protocol):
 
     @property
     def n_nodes(self) -> NDArray[np.int64]:
-        """Number of nodes of each voter in its trees or graph, ``(T,)``; 0 without any."""
+        """Number of nodes of each voter's trees or graph, ``(T,)``."""
 
     @property
     def nbytes(self) -> int: ...
 
     @property
     def spread(self) -> NDArray[np.float64]:
-        """Bound on the lead that a vote gives a class over another, ``(T,)``; 1 for label voters.
-
-        Of regressors and `LinearScores`, a bound for the training rows alone.
-        """
+        """Bound on the lead that a vote gives a class over another, ``(T,)``."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: VoterIndex) -> "Voters": ...
 
     def tally(self, X: Any, weights: NDArray[np.float64] | None = None, n_threads: int = 1) -> NDArray[np.float64]:
-        """Compute the weighted sum of the votes, ``(n, n_outputs)``."""
+        """Weighted sum of the votes, ``(n, n_outputs)``."""
 
     def votes(self, X: Any, n_threads: int = 1) -> NDArray[np.int16] | NDArray[np.float64]:
-        """Return each vote: class indices ``(n, T)``, -1 for abstentions, or scores ``(n, T, n_outputs)``."""
+        """Class indices ``(n, T)``, -1 for abstentions, or scores ``(n, T, n_outputs)``."""
 
 
 class UnitSpread:

@@ -17,10 +17,7 @@ UNDECIDED, LEFT, RIGHT = 0, 1, 2
 
 
 def decided_splits(forest: Forest) -> NDArray[np.int8]:
-    """Side to which each node sends all rows that can reach it, ``(N,)``: `UNDECIDED`, `LEFT` or `RIGHT`.
-
-    Splits of the ancestors on the same column leave an interval or a set of categories, with or without missing values.
-    """
+    """Side to which each node sends all rows that can reach it, ``(N,)``: `UNDECIDED`, `LEFT` or `RIGHT`."""
     parent, is_left = parents(forest)
     words = np.diff(forest.category_offset)
     side = np.zeros(len(forest.feature), dtype=np.int8)
@@ -123,10 +120,7 @@ class MergedLeaves:
 
 
 def categories_opposite_missing(forest: Forest, node: int, n_categories: int) -> NDArray[np.int64]:
-    """Category codes on the side of a split that missing values do not go to.
-
-    `node` counts over all trees; `n_categories` is 0 if the categories of the column are unknown.
-    """
+    """Category codes on the side of a split that missing values do not go to."""
     words = forest.category_words(node)
     left: NDArray[np.int64] = unpack_category_bits(words).astype(np.int64)
     if not forest.missing_left[node]:

@@ -25,7 +25,7 @@ from committee.voters.shared_forest import read_forest
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """T rounds of K trees. Tree ``t K + k`` belongs to round t, adds to score k, and has one number in each leaf."""
+    """T rounds of K trees with one number per leaf: tree ``t K + k`` belongs to round t and adds to score k."""
 
     kind: ClassVar[VoteKind] = "score"
     takes_sparse: ClassVar[bool] = True
@@ -107,11 +107,7 @@ ARRAYS = ("start", "column", "slope", "centre", "low", "high")
 
 @dataclass(frozen=True, eq=False)
 class LeafLines:
-    """Lines of N nodes; only leaves have lines.
-
-    Line m adds ``slope[m] (min(max(x, low[m]), high[m]) - centre[m])`` to the leaf value, x the row's value in column
-    ``column[m]``. A missing value adds nothing.
-    """
+    """Lines of N nodes: line m adds ``slope[m] (min(max(x, low[m]), high[m]) - centre[m])``, or 0 if x is missing."""
 
     start: NDArray[np.int64]  # (N + 1,): node i has the lines start[i]:start[i + 1]
     column: NDArray[np.int32]  # (M,): numeric column of the encoded matrix
@@ -155,10 +151,11 @@ class LeafLines:
         return LeafLines(extents(np.bincount(node, minlength=n)), *parts)
 
     def extremes(self) -> tuple[F64, F64]:
-        """Lower and upper bounds of the sum of the lines of each node, ``(N, D)``; a missing value adds 0."""
+        """Lower and upper bounds of the sum of the lines of each node, ``(N, D)``."""
         ends = (self.slope * (self.low[:, None] - self.centre), self.slope * (self.high[:, None] - self.centre))
         least, most = (np.zeros((len(self.start) - 1, self.slope.shape[1])) for _ in range(2))
         node = np.repeat(np.arange(len(least)), np.diff(self.start))
+        # a missing value adds 0
         np.add.at(least, node, np.minimum(np.minimum(*ends), 0.0))
         np.add.at(most, node, np.maximum(np.maximum(*ends), 0.0))
         return least, most
@@ -181,15 +178,12 @@ class LeafLines:
 
 @dataclass(frozen=True, eq=False)
 class LinearLeaves:
-    """T voters of trees with lines in their leaves. A vote is the leaf value plus its lines.
-
-    With `trees_per_voter` = K > 1, leaves hold one number, and tree ``t K + k`` adds to score k as in `Rounds`.
-    """
+    """T voters of trees with lines in their leaves."""
 
     kind: ClassVar[VoteKind] = "score"
     forest: Forest
     lines: LeafLines
-    trees_per_voter: int = 1
+    trees_per_voter: int = 1  # K if tree t K + k adds to score k, as in `Rounds`
 
     def __post_init__(self) -> None:
         value, K = self.forest.value, self.trees_per_voter

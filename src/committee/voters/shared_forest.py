@@ -57,10 +57,7 @@ MAX_LEVELS = 2**15
 
 @dataclass(frozen=True, eq=False)
 class SharedTrees:
-    """T trees as a graph of M distinct inner nodes, S distinct splits and L distinct leaves.
-
-    A place is the number of an inner node, or M plus the number of a leaf. Children come before their parents.
-    """
+    """T trees as a graph of M distinct inner nodes, S splits and L leaves; place M + l is leaf l."""
 
     n_features: int
     n_classes: int
@@ -79,7 +76,7 @@ class SharedTrees:
 
     @classmethod
     def of(cls, forest: Forest, *, every_node: bool = False) -> SharedTrees:
-        """Graph of a forest; leaves out splits that ancestors decide or with equal children, unless `every_node`."""
+        """Graph of a forest, without redundant splits unless `every_node`."""
         inner = forest.feature >= 0
         first_leaf, leaf = _distinct_leaves(forest, ~inner)
         first_split, split = _distinct(_split_keys(forest, inner))
@@ -123,6 +120,7 @@ class SharedTrees:
         """Number of nodes of the subtree at each place, ``(M + L,)``, and the largest depth."""
         M, L = len(self.split), self.n_leaves
         size, level = [0] * M + [1] * L, [0] * (M + L)
+        # children come before their parents
         for node, (left, right) in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
             size[node] = min(1 + size[left] + size[right], max_nodes + 1)
             level[node] = 1 + max(level[left], level[right])
@@ -134,7 +132,7 @@ class SharedTrees:
         return np.array(size, dtype=np.int64), highest
 
     def node_arrays(self, max_nodes: int) -> dict[str, Any]:
-        """Arrays of a breadth-first `Forest` of the same trees with an empty training record."""
+        """Arrays of a breadth-first `Forest` with an empty training record."""
         size, _ = self.sizes(max_nodes)
         M = len(self.split)
         offset = extents(size[self.root])
@@ -245,20 +243,16 @@ def _number_nodes(
 
 @dataclass(frozen=True, eq=False)
 class SharedForest(Forest):
-    """Forest whose equal subtrees, splits and leaves are stored once in files.
-
-    `of` drops the training record, since equal subtrees have different ones. `with_record` keeps all nodes and their
-    record.
-    """
+    """Forest whose equal subtrees, splits and leaves are stored once in files."""
 
     @classmethod
     def of(cls, forest: Forest) -> Self:
-        graph = SharedTrees.of(forest)
+        graph = SharedTrees.of(forest)  # has no training record, which differs between equal subtrees
         return cls(graph.n_features, graph.n_classes, **graph.node_arrays(len(forest.feature)))
 
     @classmethod
     def with_record(cls, forest: Forest) -> Self:
-        """Keep all nodes, breadth-first, with their training record; same as `of` without a record."""
+        """Keep all nodes, breadth-first, with their training record."""
         if not has_record(forest):
             return cls.of(forest)
         order = breadth_first_order(forest.left, forest.offset)
@@ -290,7 +284,7 @@ class SharedForest(Forest):
 
     @property
     def most_stored_bytes(self) -> int:
-        """Upper bound on the bytes of the arrays in a file, without finding equal parts of the trees."""
+        """Upper bound on the bytes of the arrays in a file, without a search for equal parts."""
         inner = self.feature >= 0
         n_inner, n_nodes = int(inner.sum()), len(inner)
         if n_nodes > MIN_NODE_LIMIT or self.gain[~inner].any():

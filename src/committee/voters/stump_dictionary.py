@@ -25,7 +25,7 @@ Index: TypeAlias = NDArray[np.integer] | Sequence[int]
 
 @dataclass(frozen=True, eq=False)
 class Stumps:
-    """T stumps h_t on one column each: -1 on the left side, +1 on the right side, and a vote on missing values."""
+    """T stumps on one column each, which vote -1 on the left side and +1 on the right."""
 
     feature: NDArray[np.int32]  # (T,)
     bin: NDArray[np.int32]  # (T,): last bin on the left; for categories without `left`, the one category there
@@ -67,13 +67,7 @@ class Stumps:
 class StumpDictionary:
     """The N distinct stumps that separate rows of a binned table.
 
-    A cell is a bin of a column. All rows in a cell get the same vote, so that sums over cells replace the n x N vote
-    matrix. Column j has the cells ``offset[j]:offset[j + 1]``, the last one for missing values.
-
-    If a column has missing values, each stump occurs with the votes -1, 0 and +1 on them, and one stump separates
-    missing from present values. Otherwise missing values follow the heavier side. Categorical columns have a stump for
-    each of the `most_categories` heaviest categories against the others, or, with `subsets`, any subset
-    (`best_subset`). Complements are not listed, since weights may be negative.
+    Column j has the cells ``offset[j]:offset[j + 1]``, one per bin, the last one for missing values.
     """
 
     def __init__(
@@ -150,7 +144,7 @@ class StumpDictionary:
             if len(seen):  # missing or not
                 bin = np.append(bin, n_bins if categorical else n_bins - 1)
                 missing = np.append(missing, -1 if categorical else 1)
-        else:  # of categories
+        else:  # of categories; missing values follow the heavier side
             bin, missing = cut, np.where(2.0 * weight[cut] > weight.sum(), -1, 1)
         return np.full(len(bin), j), bin, missing
 
@@ -185,7 +179,7 @@ class StumpDictionary:
 
     @cached_property
     def mean_square(self) -> F64:
-        """Weighted mean of the squared votes, eta_j, ``(N,)``: 1 minus the share of abstentions."""
+        """Weighted mean of the squared votes, eta_j, ``(N,)``."""
         refused = np.where(self.stumps.missing == 0, self.cell_weight[self._ends[1]], 0.0)
         return np.asarray(1.0 - refused / self.total)
 
@@ -199,10 +193,7 @@ class StumpDictionary:
         return _core.stump_gram(pairs, first, missing, low, high, self.stumps.missing, mean, n_threads)
 
     def disagreements(self, cells: _core.Cells) -> NDArray[np.uint16] | NDArray[np.uint32] | None:
-        """Number of rows on which two stumps differ, ``(N, N)``.
-
-        None if a stump abstains, the table is sparse, or pairs of cells are cheaper.
-        """
+        """Number of rows on which two stumps differ, ``(N, N)``; None if pairs of cells serve instead."""
         many = len(self) > MAX_MEAN_STUMPS * len(self.bins.n_bins)
         if many or not self.stumps.missing.all() or cells.is_sparse:
             return None
@@ -218,19 +209,14 @@ class StumpDictionary:
         penalty: tuple[_core.Penalty, float],
         tie: float,
     ) -> tuple[int, float]:
-        """Index and correlation of the stump with the largest decrease of a penalised risk.
-
-        `sums` has the residuals summed over cells. Of stumps within a share `tie` of the largest decrease the first
-        counts; -1 if there is none.
-        """
+        """Index (-1: none) and correlation of the stump with the largest decrease of a penalised risk."""
         ends, vote = self._ends, self.stumps.missing
         return _core.best_stump(sums, total, *ends, vote, mean, eta, alpha, *penalty, tie)
 
     def best_subset(self, sums: F64) -> tuple[F64, list[tuple[int, NDArray[np.int8]]]]:
-        """Best subset of each categorical column: each category votes with the sign of its sum.
+        """Best subset of each categorical column, where each category votes with the sign of its sum.
 
-        If all signs are equal, that of the least sum is reversed. Return sum_i v_i h(x_i) of each subset ``(S,)``, and
-        its column with the votes by bin ``(n_bins + 1,)``.
+        Return the correlations ``(S,)``, and each column with its votes by bin ``(n_bins + 1,)``.
         """
         found: list[tuple[int, NDArray[np.int8]]] = []
         value: list[float] = []
@@ -276,13 +262,9 @@ class StumpDictionary:
         return self.take(index).votes(codes, self.bins)
 
     def weighted_forest(self, alpha: F64, *, labels: bool) -> tuple[Forest, F64]:
-        """Stumps with non-zero weight, heaviest first, as trees with positive weights ``(T,)``.
-
-        `alpha` ``(K, N)`` has the weights in each of K scores. If all are 0, one voter with weight 0 remains. With
-        `labels` the voters name one of two classes, else they vote -1, 0 or +1 in one score.
-        """
+        """Stumps of weights `alpha` ``(K, N)``, heaviest first, as trees with positive weights ``(T,)``."""
         output, voter = np.nonzero(alpha)
-        if not len(voter):
+        if not len(voter):  # one voter of weight 0
             output, voter = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
         weight = alpha[output, voter]
         order = np.argsort(-np.abs(weight), kind="stable")
@@ -298,11 +280,7 @@ class StumpDictionary:
     def to_forest(
         self, stumps: Stumps, *, n_classes: int = 2, output: NDArray[np.intp] | None = None, flip: NDArray[np.bool_]
     ) -> Forest:
-        """Convert stumps to trees: 5 nodes for stumps that abstain on missing values, else 3.
-
-        With `output` ``(T,)`` the votes are scores in that column of `n_classes`; otherwise they name one of two
-        classes. `flip` ``(T,)`` reverses votes.
-        """
+        """Convert stumps to trees of labels, or of scores in the columns `output` ``(T,)``; `flip` reverses votes."""
         bins, refuses = self.bins, stumps.missing == 0
         size = np.where(refuses, 5, 3)
         offset = extents(size)

@@ -20,8 +20,6 @@ from committee.voters.shared_forest import SharedForest
 
 @dataclass(frozen=True, eq=False)
 class MemberTrees:
-    """All trees of a committee's voters with their weights, in the order of the voters."""
-
     forest: Forest  # without the lines of linear leaves
     weights: F64  # weight of each tree
     per_round: int = 1  # trees per voter, one for each score; 1 if a tree serves all scores

@@ -20,7 +20,7 @@ from committee.voters.probabilistic_voters import OracleVoters, SoftStumps, read
 from committee.voters.protocol import UnitSpread, VoteKind, VoterIndex, voter_numbers, voter_weights
 
 Walk: TypeAlias = Literal["expected", "likely_path", "sampled"]
-"""Path of a row through a graph."""
+"""Score of a row: E[H(x)], H along the more probable answers, or H on one random path."""
 
 WALKS: tuple[Walk, ...] = ("expected", "likely_path", "sampled")
 
@@ -36,13 +36,7 @@ _BLOCK = 2**22
 class VoteGraph:
     """T voters with random answers, and the next node after each answer.
 
-    A row starts at the first node of each score. A node's voter answers + with probability q(x). The answer adds its
-    vote to the score H and leads to the next node, until -1 ends the path. A chain of nodes is a sum (AdaBoost). A tree
-    has a node of its own after each answer, and a matryoshka shares nodes. See E. Grossmann, A theory of probabilistic
-    boosting, decision trees and matryoshki, eqs. 4, 5 and 7.
-
-    The vote is E[H(x)] ("expected"), H along the more probable answers ("likely_path"), or H on one path drawn by
-    `seed` and the row's values ("sampled").
+    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, eqs. 4, 5 and 7.
     """
 
     kind: ClassVar[VoteKind] = "score"
@@ -118,7 +112,7 @@ class VoteGraph:
         return np.concatenate([self._whole.reach(self._source(X[rows]), n_threads) for rows in self._blocks(X)])
 
     def cost(self, X: F64, n_threads: int = 1) -> F64:
-        """Number of voters that a row meets over all scores, ``(n,)``; the expectation if `walk` is "expected"."""
+        """Number of voters that each row meets, or its expectation, ``(n,)``."""
         return np.concatenate([self._walk(self._whole, X[rows], n_threads)[1] for rows in self._blocks(X)])
 
     def positive_paths(self, X: F64, n_paths: int, n_threads: int = 1) -> NDArray[np.int64]:
@@ -189,11 +183,7 @@ class VoteGraph:
 
 @dataclass(frozen=True, eq=False)
 class PathMajority(UnitSpread):
-    """One voter: the majority of a graph's paths. Its score is 2 P - 1, P the probability that H(x) > 0.
-
-    P is exact for graphs with few paths. Otherwise it is the share of `n_paths` sampled paths, with a standard error of
-    sqrt(P (1 - P) / n_paths).
-    """
+    """Majority of a graph's paths as one voter, with the score 2 P(H(x) > 0) - 1."""
 
     kind: ClassVar[VoteKind] = "score"
     graph: VoteGraph
@@ -228,7 +218,7 @@ class PathMajority(UnitSpread):
         return self.tally(X, n_threads=n_threads)[:, None, :]
 
     def probability(self, X: F64, n_threads: int = 1) -> tuple[F64, F64]:
-        """P(H(x) > 0) and its standard error, ``(n, D)`` each; the error is 0 where P is exact."""
+        """P(H(x) > 0) and its standard error, ``(n, D)`` each."""
         if self.path_tree is not None:
             # sums of path probabilities may pass 1 by a rounding
             P = np.clip(self.path_tree.tally(X, n_threads=n_threads), 0.0, 1.0)
@@ -238,7 +228,7 @@ class PathMajority(UnitSpread):
 
     @cached_property
     def path_tree(self) -> VoteGraph | None:
-        """Tree of all paths that votes 1 if H > 0 at the end, or None if there are too many paths."""
+        """Tree of all paths that votes 1 if H > 0 at the end; None if there are too many paths."""
         following, start = self.graph.next, self.graph.start
         node: list[int] = []
         onward: list[list[int]] = []

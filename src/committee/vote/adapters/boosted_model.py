@@ -20,9 +20,7 @@ from committee.voters.protocol import Voters
 from committee.voters.rounds import LeafLines, LinearLeaves, Rounds
 
 
-class RegressionParts(NamedTuple):
-    """Arguments of `RegressionCommittee`, in its order."""
-
+class RegressionParts(NamedTuple):  # in the order of `RegressionCommittee`
     voters: Voters
     weights: NDArray[np.float64]
     link: MeanLink
@@ -30,9 +28,7 @@ class RegressionParts(NamedTuple):
     intercept: NDArray[np.float64] | None = None
 
 
-class CommitteeParts(NamedTuple):
-    """Arguments of `Committee`, in its order."""
-
+class CommitteeParts(NamedTuple):  # in the order of `Committee`
     voters: Voters
     weights: NDArray[np.float64]
     classes: NDArray[Any]
@@ -43,7 +39,7 @@ class CommitteeParts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LinkedTrees:
-    """Trees whose nodes, in any order, refer to both children, with scores in their leaves."""
+    """Trees whose nodes, in any order, refer to both children."""
 
     root: Index  # (T,): root node of each tree
     feature: Index  # (N,): split column, -1 at leaves
@@ -58,10 +54,6 @@ class LinkedTrees:
     codes: Mapping[int, Index]  # for each categorical node the category codes that go left
 
     def forest(self, *, n_classes: int, n_categories: NDArray[np.int32], inner_values: bool = False) -> Forest:
-        """Convert to a `Forest`, with 0 for the values of inner nodes unless `inner_values`.
-
-        `n_classes` is 2 for one signed score, 1 for a number or `Rounds`, else D.
-        """
         split = self.feature >= 0
         order, position, sizes = breadth_first(self.left, self.right, split, self.root)
         offset = extents(sizes)
@@ -108,7 +100,6 @@ class NodeLists:
         self.count: list[int] = []
 
     def append(self, value: Any, weight: float = 0.0, count: int = 0) -> int:
-        """Append a leaf and return its number; `split` makes it an inner node."""
         self.feature.append(-1)
         self.threshold.append(0.0)
         self.left.append(-1)
@@ -141,8 +132,6 @@ class NodeLists:
 
 @dataclass(frozen=True, eq=False)
 class BoostedModel:
-    """Boosted trees, the scores that they add to, and the starting scores."""
-
     trees: LinkedTrees
     score: Index  # (T,): index of the score that each tree adds to; unused if leaves have one number per score
     intercept: F64  # (D,): log-odds of the second of two classes divided by `sigmoid`, or a score per class or number
@@ -164,7 +153,6 @@ class BoostedModel:
 
     @property
     def voters(self) -> Forest | Rounds | LinearLeaves:
-        """One voter per tree, or per round with one tree for each of several scores."""
         D = len(self.intercept)
         if self.trees.value.ndim == 2:
             return self.trees.forest(n_classes=D, n_categories=self.table.n_categories)

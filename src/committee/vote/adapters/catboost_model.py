@@ -18,12 +18,10 @@ from committee.vote.adapters.sklearn_trees import float64_threshold
 from committee.vote.links.mean import Identity, Log, MeanLink
 
 OBJECTIVES = ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll")
-"""Classification objectives."""
 NUMBERS: dict[str, MeanLink] = {
     **dict.fromkeys(("RMSE", "MAE", "Quantile", "MAPE", "Huber", "LogCosh", "Expectile", "Lq"), Identity()),
     **dict.fromkeys(("Poisson", "Tweedie"), Log()),
 }
-"""Mean links of the regression objectives."""
 _WORD = (1 << 64) - 1
 _FACTOR_2, _FACTOR_3, _FACTOR_16 = 0x9AE16A3B2F90404F, 0xC949D7C7509E6557, 0x9DDFEA08EB382D69
 
@@ -32,7 +30,7 @@ WHOLE_NUMBERS = range(-999, 100_000)
 
 
 def category_hash(category: str) -> int:
-    """Hash of a category of 1 to 8 bytes in CatBoost models: the low half of CityHash64, signed."""
+    """Signed low half of CityHash64, by which CatBoost models identify a category."""
     text = category.encode()
     n = len(text)
     if not 0 < n <= 8:
@@ -62,12 +60,7 @@ def _shifted(word: int) -> int:
 
 
 def catboost_model(document: str | bytes) -> tuple[BoostedModel, NDArray[Any] | None]:
-    """Read a classifier or a regressor of one output from the JSON of ``save_model(format="json")``.
-
-    Return the model and its class labels (None for a regressor, or if not recorded). Float32 borders are moved so that
-    float64 values go the same way. Oblivious trees become trees with one node per split and path. The file has hashes
-    of categories: integers from -999 to 99,999 are recovered, others only if it was written with ``pool=``.
-    """
+    """Read a model and its class labels from the JSON of ``save_model(format="json")``."""
     stored: dict[str, Any] = json.loads(document)
     info = stored["model_info"]
     objective = str(info["params"]["loss_function"]["type"])

@@ -53,8 +53,6 @@ from committee.voters.estimators import EstimatorVoters
 
 @dataclass(frozen=True)
 class Members:
-    """Members of an ensemble and its voting rule."""
-
     estimators: Sequence[Any]
     labels: NDArray[Any]  # classes as the members name them, in the ensemble's order
     weights: NDArray[np.float64]
@@ -65,11 +63,7 @@ class Members:
 
 
 def parts_of(estimator: Any) -> CommitteeParts | None:
-    """Return the arguments of `Committee` for another library's fitted classifier; None without an adapter.
-
-    Votes are summed in the ensemble's order and mean shares compared after the division, so that ties are decided as in
-    the original; except in scikit-learn's AdaBoost and other packages, which round other sums.
-    """
+    """Return the arguments of `Committee` for another library's fitted classifier, or None without an adapter."""
     if is_booster(estimator):
         return parts_of_model(*BOOSTERS[str(_package(estimator))](estimator))
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
@@ -203,13 +197,11 @@ def _catboost(estimator: Any) -> Read:
 
 
 BOOSTERS: dict[str, Callable[[Any], Read]] = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost}
-"""Readers of boosters by package."""
 REGRESSORS: dict[str, Callable[[Any], Read]] = {
     "xgboost": partial(_xgboost, learner="XGBRegressor"),
     "lightgbm": partial(_lightgbm, learner="LGBMRegressor"),
     "catboost": _catboost,
 }
-"""Readers of boosted regressors by package."""
 
 
 def is_booster(estimator: Any) -> bool:
@@ -289,12 +281,10 @@ ADAPTERS: dict[type, Callable[[Any], Members]] = {
     VotingClassifier: _voting,
     DecisionTreeClassifier: _tree,
 }
-"""Readers of members and voting rule by class of ensemble. A new kind is one function and one line."""
 BOOSTING: dict[type, Callable[[Any], BoostedModel]] = {
     GradientBoostingClassifier: gradient_model,
     HistGradientBoostingClassifier: histogram_model,
 }
-"""Readers of scikit-learn's boosted classifiers by class."""
 
 
 def _mean_of_trees(estimator: Any) -> RegressionParts:
@@ -326,4 +316,3 @@ READERS: dict[type, Callable[[Any], RegressionParts]] = {
     GradientBoostingRegressor: lambda estimator: regression_parts_of_model(gradient_model(estimator)),
     HistGradientBoostingRegressor: lambda estimator: regression_parts_of_model(histogram_model(estimator)),
 }
-"""Readers of regressors by kind of ensemble. A new kind is one function and one line."""

@@ -19,17 +19,15 @@ from committee.voters.flat_trees import extents
 from committee.voters.rounds import LeafLines
 
 OBJECTIVES = ("binary", "multiclass", "multiclassova")
-"""Classification objectives."""
 NUMBERS: dict[str, MeanLink] = {
     **dict.fromkeys(("regression", "regression_l1", "huber", "fair", "quantile", "mape"), Identity()),
     **dict.fromkeys(("poisson", "gamma", "tweedie"), Log()),
 }
-"""Mean links of the regression objectives."""
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _MISSING_NONE, _MISSING_ZERO = 0, 1
 """Bits of a split's type, and values of its missing type."""
 LINE_LIMIT = 1e100
-"""Ends of a line's range are at +- this; LightGBM has none."""
+"""Ends of a line's range, which is unbounded in LightGBM."""
 _LARGEST = float(np.finfo(np.float64).max)
 ZERO = float(np.float32(1e-35))
 """Largest magnitude that LightGBM treats as zero."""
@@ -55,13 +53,7 @@ class _Split:
 
 
 def split_off_zeros(trees: LinkedTrees, zero_is_missing: NDArray[np.bool_]) -> LinkedTrees:
-    """Replace splits that treat zeros as missing by splits where only NaN is missing.
-
-    If zeros go another way than their neighbours, a split becomes up to three, and the part below may be repeated.
-    Later splits on the column use the known range. All weights and counts are 0; of several splits in place of
-    one, the first has its gain. Raise ``ValueError`` if a tree grows to more than `MAX_GROWTH` times
-    the mean number of nodes.
-    """
+    """Replace splits that treat zeros as missing by splits where only NaN is missing."""
     grown = _ZeroSplitter(trees, zero_is_missing.tolist())
     roots = [grown.tree(int(root)) for root in trees.root]
     of, sides = np.array(grown.of), np.array(grown.sides)
@@ -159,8 +151,6 @@ class _ZeroSplitter:
 
 @dataclass(frozen=True, eq=False)
 class LeafModel:
-    """Linear model of a leaf, ``constant + sum(slope * x[column])``, if no value is missing."""
-
     constant: float
     column: Index
     slope: F64
@@ -171,10 +161,7 @@ def add_leaf_lines(
 ) -> tuple[LinkedTrees, LeafLines]:
     """Convert linear models of leaves to lines, and return the extended trees and the lines of their nodes.
 
-    A line adds 0 if its own value is missing, but LightGBM uses the leaf value if any value is missing. So leaves with
-    several lines come below splits that send missing values to leaves without lines. The centres of the lines
-    express the constant; they are as close as possible to the `middle` of the training ranges, in units of their
-    `width` ``(p,)``.
+    `middle` and `width` ``(p,)`` are those of the columns' training ranges.
     """
     nodes = NodeLists()
     for name in ("root", "feature", "threshold", "left", "right", "missing_left", "value", "weight", "count"):
@@ -188,6 +175,7 @@ def add_leaf_lines(
         slope, centre = model.slope, middle[model.column]
         pull = slope * np.where(width[model.column] > 0.0, width[model.column], 1.0) ** 2
         left_over = nodes.value[leaf] - model.constant
+        # centres near the middle that express the constant
         centre = np.asarray(centre + pull * ((left_over - slope @ centre) / (slope @ pull)))
         of_node[_split_off_missing(nodes, leaf, model.column)] = (model, centre)
     N = len(nodes.feature)
@@ -215,6 +203,7 @@ def _lines(of_node: dict[int, tuple[LeafModel, F64]], n_nodes: int) -> LeafLines
 def _split_off_missing(nodes: NodeLists, leaf: int, columns: Index) -> int:
     if len(columns) == 1:
         return leaf  # a line adds 0 where its own value is missing
+    # LightGBM uses the leaf value if any value is missing
     for column in columns.tolist():
         present = nodes.append(nodes.value[leaf], nodes.weight[leaf], nodes.count[leaf])
         absent = nodes.append(nodes.value[leaf])
@@ -224,13 +213,7 @@ def _split_off_missing(nodes: NodeLists, leaf: int, columns: Index) -> int:
 
 
 def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:
-    """Read a classifier or regressor from ``booster.model_to_string()``.
-
-    LightGBM adds the starting scores to the leaves of the first trees. They are removed as the hessian-weighted mean of
-    each such tree, except for ``boosting="rf"``. The categories of a column of integer codes are the codes of the
-    training rows. Without `keep_names`, columns have no names if one has an underscore, which LightGBM writes for
-    spaces, too.
-    """
+    """Read a classifier or regressor from ``booster.model_to_string()``."""
     parts = text.split("\nTree=")
     header = _entries(parts[0].splitlines())
     objective, options = _objective(header)
@@ -242,7 +225,7 @@ def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:
     n_scores = int(header["num_tree_per_iteration"])
     averaged = "average_output" in header
     intercept = np.zeros(n_scores)
-    if not averaged:
+    if not averaged:  # starting scores are in the leaves of the first trees
         intercept[: len(trees)] = [tree.without_start() for tree in trees[:n_scores]]
     linked, lines = _linked(trees, columns), None
     if any(tree.is_linear for tree in trees):

@@ -65,7 +65,6 @@ class ColumnMap:
         return replace(self, filled=value, missing=np.nan if isinstance(value, str) else float(value))
 
     def coded(self, levels: list[Any], codes: F64, unknown: float, of_missing: float, refuses: bool) -> ColumnMap:
-        """Encode the categories `levels` as `codes`, and others as `unknown`; a NaN level is left to `of_missing`."""
         known = {level: code for level, code in zip(levels, codes.tolist(), strict=True) if level == level}
         missing = of_missing if self.filled is None else known.get(self.filled, unknown)
         return replace(
@@ -79,10 +78,7 @@ class ColumnMap:
 
 
 def map_columns(transformer: Any, maps: Sequence[ColumnMap]) -> list[ColumnMap]:
-    """Output columns of a fitted transformer as functions of the pipeline's input columns.
-
-    Raise ``TypeError`` for unsupported transformers and ``ValueError`` for unsupported settings.
-    """
+    """Output columns of a fitted transformer as functions of the pipeline's input columns."""
     if transformer is None or (isinstance(transformer, str) and transformer == "passthrough"):
         return list(maps)
     if isinstance(transformer, Pipeline):
@@ -197,7 +193,6 @@ SCALERS: dict[type, Callable[[Any, int], Monotone]] = {
     MaxAbsScaler: _max_abs,
     RobustScaler: _robust,
 }
-"""Transformation of one column by each scaler."""
 
 
 def _of_one(step: Monotone, number: float) -> float:
@@ -213,17 +208,11 @@ def is_pipeline(estimator: Any) -> bool:
 
 
 def last_step(estimator: Any) -> Any:
-    """Return the last step of a pipeline for which `is_pipeline` holds, or else the estimator itself."""
     return estimator[-1] if is_pipeline(estimator) else estimator
 
 
 def move_to_pipeline_input(pipeline: Pipeline, parts: Parts | None) -> Parts:
-    """Change a committee's arguments for a pipeline's last step so that they take the pipeline's input.
-
-    A threshold moves to the largest input whose transform is not above it. Splits on encoded columns become splits of
-    categories, and missing values follow the imputed value. If unknown categories and missing values go different ways,
-    unknown categories become an error.
-    """
+    """Change a committee's arguments for a pipeline's last step so that they take the pipeline's input."""
     if parts is None:
         raise TypeError(
             f"estimator is a Pipeline, and there is no adapter for its last step {pipeline[-1]!r}; end it in a"
@@ -322,7 +311,7 @@ def _by_category(
 
 
 def invert_threshold(column: ColumnMap, limit: F64) -> F64:
-    """Largest input whose transform is at most each limit; the least number if there is none."""
+    """Largest input whose transform is at most each limit."""
     if not column.steps:
         return limit
     last = int(np.array([np.finfo(np.float64).max]).view(np.int64)[0])  # rank of the largest number

@@ -22,7 +22,6 @@ from committee.voters.forest import Forest
 CLASSES = {"log_loss": 1.0, "exponential": 2.0}
 """Classification losses, with the factor from a score to a log-odds."""
 NUMBERS = ("squared_error", "absolute_error", "huber", "quantile")
-"""Regression losses whose scores are the predictions."""
 SAME_OF_ALL = ("prior", "most_frequent", "constant")
 """Strategies of dummy classifiers with constant predictions."""
 HISTOGRAM_LOSS_LINKS: dict[str, MeanLink] = {
@@ -32,7 +31,6 @@ HISTOGRAM_LOSS_LINKS: dict[str, MeanLink] = {
 
 
 def are_trees(members: Sequence[Any]) -> bool:
-    """True if all members are scikit-learn's own classification trees (not subclasses) with one output."""
     exact = (DecisionTreeClassifier, ExtraTreeClassifier)
     return all(type(member) in exact and member.n_outputs_ == 1 for member in members)
 
@@ -58,12 +56,7 @@ def forest_of_trees(
     soft: bool,
     features: Sequence[Index] | None = None,
 ) -> Forest:
-    """Convert fitted scikit-learn trees with one output to a forest with the same leaves.
-
-    Thresholds are moved by `float64_threshold`. `classes` has the labels in the wanted order, or is None for
-    regressors, whose leaves hold numbers. With `soft` leaves hold class shares (K columns also for two classes, as
-    2 p - 1 would lose digits and ties), else labels.
-    """
+    """Convert fitted scikit-learn trees with one output to a forest; `classes` is None for regressors."""
     if classes is None:
         shares = np.concatenate([member.tree_.value[:, 0, :1] for member in trees])
     else:
@@ -71,7 +64,7 @@ def forest_of_trees(
     linked = linked_trees(trees, shares, features)
     no_categories = np.zeros(n_features, dtype=np.int32)
     forest = linked.forest(n_classes=shares.shape[1], n_categories=no_categories, inner_values=True)
-    if soft:
+    if soft:  # K columns also for two classes, as 2 p - 1 would lose digits and ties
         return forest
     label = np.where(forest.feature >= 0, -1, np.argmax(forest.node_votes, axis=1))
     return replace(forest, label=label.astype(np.int32), value=None)
@@ -123,18 +116,14 @@ def _checked_nodes(member: Any) -> Any:
 
 
 def float64_threshold(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Largest float64 x whose float32 rounding is <= the threshold.
-
-    scikit-learn compares float32(x) <= threshold. With g the largest float32 <= threshold, x is rounded to g or less
-    exactly if it lies below the midpoint of g and its successor, or on it if the last bit of g is zero (round half to
-    even). Infinite thresholds become the largest finite numbers of their sign.
-    """
+    """Largest float64 x whose float32 rounding is <= the threshold, as scikit-learn compares float32(x)."""
     with np.errstate(over="ignore"):
         nearest = threshold.astype(np.float32)
         below = np.where(nearest > threshold, np.nextafter(nearest, np.float32(-np.inf)), nearest)
         above = np.nextafter(below, np.float32(np.inf)).astype(np.float64)
     # beyond the largest float32 lies 2**128, as far as rounding is concerned
     above = np.where(np.isinf(above), np.copysign(2.0**128, above), above)
+    # up to the midpoint of neighbours numbers round down, at it if the last bit is 0
     even = (below.view(np.int32) & 1) == 0
     lower = np.clip(below.astype(np.float64), -(2.0**128), 2.0**128)
     middle = (lower + above) / 2.0  # exact: both have at most 24 bits and are neighbours
@@ -156,7 +145,7 @@ def _shares(member: Any, classes: NDArray[Any], t: int) -> NDArray[np.float64]:
 
 
 def gradient_model(estimator: Any) -> BoostedModel:
-    """Read ``GradientBoostingClassifier`` or ``GradientBoostingRegressor``, leaf values times the learning rate."""
+    """Read a ``GradientBoostingClassifier`` or ``GradientBoostingRegressor``."""
     of_classes = hasattr(estimator, "classes_")
     known: tuple[str, ...] = tuple(CLASSES) if of_classes else NUMBERS
     if estimator.loss not in known:
@@ -188,11 +177,7 @@ def _start(estimator: Any) -> F64:
 
 
 def histogram_model(estimator: Any) -> BoostedModel:
-    """Read ``HistGradientBoostingClassifier`` or ``HistGradientBoostingRegressor``.
-
-    Categorical splits name the categories that go left. Other categories of the training table go right, unknown ones
-    where missing values go.
-    """
+    """Read a ``HistGradientBoostingClassifier`` or ``HistGradientBoostingRegressor``."""
     rounds, link = estimator._predictors, None
     if not hasattr(estimator, "classes_"):
         if estimator.loss not in HISTOGRAM_LOSS_LINKS:

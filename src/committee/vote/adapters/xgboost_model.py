@@ -18,7 +18,6 @@ from committee.vote.links.mean import Identity, Log, MeanLink
 from committee.voters.flat_trees import extents
 
 OBJECTIVES = ("binary:logistic", "multi:softprob", "multi:softmax")
-"""Classification objectives, whose scores are log-odds or softmax scores."""
 NUMBERS: dict[str, MeanLink] = {
     **dict.fromkeys(
         ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:squaredlogerror", "reg:quantileerror"),
@@ -26,7 +25,6 @@ NUMBERS: dict[str, MeanLink] = {
     ),
     **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie"), Log()),
 }
-"""Mean links of the regression objectives."""
 LEAST_SHARE = np.float32(1e-6)
 """Least distance of the base score from 0 and 1 before its log-odds are taken."""
 UNNAMED_CODES = 256
@@ -34,12 +32,7 @@ UNNAMED_CODES = 256
 
 
 def xgboost_model(document: str | bytes | bytearray, n_rounds: int | None = None) -> BoostedModel:
-    """Read a classifier or a regressor of one output from ``booster.save_raw("json")``.
-
-    `n_rounds` keeps the first rounds, as early stopping does. Float32 splits ``x < threshold`` become float64 splits
-    ``x <= threshold`` with the same result. Weights of DART trees are multiplied into their leaves. Columns of integer
-    codes have at least `UNNAMED_CODES` categories.
-    """
+    """Read the first `n_rounds` of a classifier or a regressor from ``booster.save_raw("json")``."""
     stored: dict[str, Any] = json.loads(document)
     learner = stored["learner"]
     objective, n_outputs = learner["objective"]["name"], int(learner["learner_model_param"].get("num_target", 1))

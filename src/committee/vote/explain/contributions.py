@@ -41,13 +41,13 @@ _CLOSE = 1e-13
 """Tolerance of the change of the probabilities along an interval."""
 _MOST_HALVINGS = 40
 _MOST_INTERVALS = 64
-"""Intervals per score at one width. More mean wrong derivatives, and would fill the memory."""
+"""Intervals per score at one width; more mean wrong derivatives."""
 _SLOPES_BLOCK = 1 << 20
 """Derivatives per block of rows."""
 
 
 def slopes(link: Link, F: F64, total: float) -> F64:
-    """Derivatives dp_k / dF_d of a link's probabilities, ``(n, K, D)``, for the links of `LINKS` except `Share`."""
+    """Derivatives dp_k / dF_d of a link's probabilities, ``(n, K, D)``."""
     p, K = link.probability(F, total), F.shape[1]
     if K == 1 or (K == 2 and not isinstance(link, TemperedShare)):  # the other links use the difference of two scores
         upper = _slope_of_two(link, signed(F), p, total)
@@ -95,12 +95,7 @@ def _factor(link: Link, total: float) -> float:
 
 
 def mean_slopes(link: Link, base: F64, step: F64, total: float) -> F64:
-    """Mean derivatives between two scores, int_0^1 dp/dF (base + t step) dt, ``(n, K, D)``.
-
-    Gauss-Legendre quadrature with 16 points. Intervals are halved, at most 40 times, until the derivatives times the
-    step match the change of the probabilities. The rest is distributed in proportion to the steps, so that for each
-    class sum_d slope_kd step_d = p_k(base + step) - p_k(base).
-    """
+    """Mean derivatives between two scores, int_0^1 dp/dF (base + t step) dt, ``(n, K, D)``."""
     n, D = base.shape
     rows = max(1, _SLOPES_BLOCK // (len(_POINTS) * max(2, D) * D))
     if n > rows:
@@ -118,6 +113,7 @@ def mean_slopes(link: Link, base: F64, step: F64, total: float) -> F64:
         left = change - np.einsum("nkd,nd->nk", part, step[row])
         done = np.abs(left).max(axis=1) <= _CLOSE + steepest * rounding[row]
         done |= halving == _MOST_HALVINGS
+        # so that sum_d slope_kd step_d is the change of p_k
         np.add.at(mean, row[done], part[done] + _in_proportion(left[done], step[row[done]]))
         row, begin, width = np.repeat(row[~done], 2), np.repeat(begin[~done], 2), width / 2.0
         begin[1::2] += width
@@ -142,16 +138,9 @@ def _in_proportion(left: F64, step: F64) -> F64:
 
 
 def carried_shares(link: Link, shares: F64, total: float) -> F64:
-    """Propagate the shares of features in scores through a link to the probabilities.
+    """Aumann-Shapley prices of features in probabilities, from their shares in the scores [1]_ [2]_.
 
-    With the share s_j of feature j in F = F_0 + sum_j s_j, its share in probability k is the Aumann-Shapley price [1]_
-    [2]_
-
-        psi_jk = sum_d s_jd int_0^1 dp_k/dF_d (F_0 + t sum_i s_i) dt.
-
-    The shares sum to p(F) - p(F_0). They are Shapley values of the probability if the link is linear in the scores.
-    `shares` is ``(n, p + 1, D)`` with F_0 last (D = 1 or 2 for two classes); the result is ``(n, p + 1, K)`` with
-    p(F_0) last.
+    `shares` is ``(n, p + 1, D)`` with F_0 last; the result is ``(n, p + 1, K)`` with p(F_0) last.
 
     Equation: carried-shares (docs/theory.md).
 
@@ -185,15 +174,9 @@ _BLOCK = 1 << 17
 
 
 def contributions(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1) -> F64:
-    """Contribution of each feature to the weighted sum of the trees' scores.
+    """Contribution of each feature to the weighted score: changes of node means on the path, and terms of leaf lines.
 
-    Return ``(n, p + 1)`` for two classes, else ``(n, p + 1, K)``, with the bias last. With the mean score v of each
-    node over its training rows and leaf l at the end of the path n_0, ..., n_D,
-
-        F(x) = v(n_0) + sum_d [v(n_d) - v(n_(d-1))] + sum_c b_lc (d_c - c_lc).
-
-    The brackets belong to the split features of n_(d-1), the last sum to the features of the design columns c. d is the
-    design row and c_l the mean design row of the leaf.
+    Return ``(n, p + 1)`` for two classes, else ``(n, p + 1, K)``, with the bias last.
     """
     centre, per_voter = require_record(voters).centre, voters.trees_per_voter
     n_outputs = voters.intercept.shape[1] * per_voter
@@ -237,7 +220,7 @@ def _nodes(voters: ModelForest, tree: int) -> slice:
 
 
 def node_means(voters: ModelForest, tree: int) -> F64:
-    """Mean score v of each node of a tree over its training rows, ``(nodes, O)``."""
+    """Mean score of each node of a tree over its training rows, ``(nodes, O)``."""
     record, nodes = require_record(voters), _nodes(voters, tree)
     left, model = voters.forest.left[nodes].tolist(), voters.model[nodes]
     leaves = np.flatnonzero(model >= 0)
@@ -272,12 +255,7 @@ _SHARE_BLOCK = 1 << 20
 def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads: int = 1) -> F64:
     """Share of each feature in the weighted sum of soft model trees' probabilities, ``(n, p + 1, K)``.
 
-    With P_l the probabilities of leaf l at its mean design row c_l,
-
-        P(x) = P_l + [link(a_l + b_l . d) - link(a_l + b_l . c_l)].
-
-    The first term is a tree with numbers in its leaves, whose Shapley values are exact. The bracket goes to the columns
-    of the line by `carried_shares`. The last place is the sum for a row whose features are all unknown.
+    Shapley values of trees with the probabilities at leaf means, plus the lines' shares by `carried_shares`.
     """
     record, link, at_centre = require_record(voters), *soft_scores(voters)
     K, leaf = voters.n_classes, voters.model >= 0
@@ -307,7 +285,7 @@ def leaf_probability_shares(voters: ModelForest, X: F64, weights: F64, n_threads
 
 
 def node_weights(voters: ModelForest, mass: F64) -> F64:
-    """Sum of the leaves' `mass` ``(L,)`` below each node, ``(N,)``; at a leaf its own."""
+    """Sum of `mass` ``(L,)`` over the leaves below each node, ``(N,)``."""
     forest, node_weights = voters.forest, np.zeros(len(voters.model))
     leaf = voters.model >= 0
     node_weights[leaf] = mass[voters.model[leaf]]
@@ -319,14 +297,7 @@ def node_weights(voters: ModelForest, mass: F64) -> F64:
 
 
 def probability_contributions(committee: Committee, X: Any, *, n_threads: int = 1) -> F64:
-    """Contribution of each feature to the probabilities of a committee, ``(n, p + 1, K)``.
-
-    The last place is the probability if all features are unknown; all places sum to ``predict_proba(X)``. For means of
-    class shares of trees the values are Shapley values of the probability. For other trees and lines, Shapley values of
-    the score are propagated by `carried_shares`. SBPMT's soft model trees use `leaf_probability_shares`, committees of
-    committees the weighted mean of their members. Raise ``TypeError`` for other voters or sparse `X`, ``ValueError``
-    without a record of the training rows, or if trees abstain and the link averages.
-    """
+    """Contribution of each feature to a committee's probabilities, ``(n, p + 1, K)``, with the bias last."""
     if is_sparse(X):
         raise TypeError(
             "Contributions to a sparse X would be a dense array; pass X.toarray(), of some rows if X is large"
@@ -371,7 +342,7 @@ def _tally_shares(committee: Committee, X: Any, n_threads: int) -> F64:
 
 
 def soft_scores(voters: ModelForest) -> tuple[Link, F64]:
-    """Link of soft model trees, and the scores ``(leaves, K)`` of the mean design row of each leaf."""
+    """Link of soft model trees, and the scores ``(L, O)`` of the mean design row of each leaf."""
     link: Link = Probit() if voters.link == "probit" else Logistic(scale=1.0)
     return link, voters.intercept + np.einsum("lkc,lc->lk", voters.coefficient, require_record(voters).centre)
 
@@ -381,10 +352,7 @@ def are_soft(trees: ModelForest) -> bool:
 
 
 def shap_explanation(learner: Any, X: Any, output: str | None = None, background: Any = None) -> Any:
-    """Contributions of a fitted learner as a ``shap.Explanation``; interventional if `background` is given.
-
-    Values are ``(n, p)``, for two classes those of the second, or ``(n, p, K)`` for more classes or several outputs.
-    """
+    """Contributions of a fitted learner, ``(n, p)`` or ``(n, p, K)``, as a ``shap.Explanation``."""
     require_package("shap", "an explanation for shap's pictures", "contributions() has its numbers as an array")
     import shap
 

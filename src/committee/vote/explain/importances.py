@@ -30,7 +30,7 @@ def is_faster_by_covariance(n_scores: int, n_columns: int) -> bool:
 
 
 def class_entropy(sums: F64, n_outputs: int) -> F64:
-    """Least risk of a constant score at nodes with class weights ``(nodes, K)``, for each output: ``(nodes, O)``."""
+    """Least log loss of a constant score at each node, ``(nodes, O)``, from class weights ``(nodes, K)``."""
     share = sums / sums.sum(axis=1, keepdims=True)
     if n_outputs == 1:
         share = share[:, 1:2]
@@ -78,9 +78,7 @@ def risk_decreases(
 ) -> F64:
     """Decrease of each tree's mean training risk by feature, in nats, ``(T, p)``.
 
-    Nodes have class weights `sums` ``(N, K)``. The table has design `D` ``(n, q)``; rows by leaf have training weights
-    `w` ``(m,)`` and scores ``(m, O)``, which are None if `is_faster_by_covariance`. `risk` ``(L, O)`` is the mean risk
-    of the leaves after boosting.
+    `sums` ``(N, K)`` are class weights of nodes, `scores` ``(m, O)`` of rows, `risk` ``(L, O)`` mean risks of leaves.
     """
     n_outputs, end = risk.shape[1], forest.feature < 0
     tree = np.repeat(np.arange(len(forest)), forest.n_nodes)[end]
@@ -100,12 +98,8 @@ def sums_by_column(row: NDArray[Any], column: NDArray[Any], values: F64, shape: 
 
 
 def feature_importances(voters: ModelForest, weights: F64) -> F64:
-    """Share of each feature in the decrease of the trees' training risk, ``(p,)``.
-
-    Voters count with the absolute value of their weight. The shares sum to 1 or are all 0. Raise ``AttributeError``
-    without a training record, so that `hasattr` is false.
-    """
-    if voters.record is None:
+    """Share of each feature in the decrease of the trees' training risk, ``(p,)``."""
+    if voters.record is None:  # an AttributeError makes hasattr false
         raise AttributeError("feature_importances_ needs the record of the training rows, which these trees lack.")
     decrease = voters.record.risk_decrease
     earned: F64 = np.maximum(np.repeat(np.abs(weights), voters.trees_per_voter) @ decrease, 0.0)

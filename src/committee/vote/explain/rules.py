@@ -33,8 +33,6 @@ MOST_LISTED = 8
 
 @dataclass(frozen=True)
 class Condition:
-    """Condition on one column that the splits on the path to a node impose."""
-
     feature: int
     low: float = -inf  # a number must be > low
     high: float = inf  # and <= high
@@ -80,12 +78,11 @@ def missing_condition(name: str, *, negated: bool = False) -> str:
 
 
 def split_condition(forest: Forest, node: int, table: TableSchema) -> Condition:
-    """Condition of the rows that a split sends left; `node` counts over the whole forest."""
     return _narrowed(_any_value(int(forest.feature[node]), table), forest, node, goes_left=True)
 
 
 def leaf_conditions(forest: Forest, tree: int, table: TableSchema) -> dict[int, list[Condition]]:
-    """Conditions of each leaf of a tree by its number in the tree, one per column in the order of first splits."""
+    """Conditions of each leaf of a tree, by the leaf's number within the tree."""
     first = int(forest.offset[tree])
     ways: dict[int, dict[int, Condition]] = {0: {}}
     for i in range(int(forest.n_nodes[tree])):
@@ -103,10 +100,7 @@ def leaf_conditions(forest: Forest, tree: int, table: TableSchema) -> dict[int, 
 def leaf_rules(
     forest: Forest, tree: int, table: TableSchema, had_missing: NDArray[np.bool_] | None = None
 ) -> dict[int, str]:
-    """Rule of each leaf of a tree as text, by node number.
-
-    With `had_missing` ``(p,)``, rules mention missing values only for columns that had some in training.
-    """
+    """Rules of a tree's leaves; they mention missing values of columns in `had_missing` ``(p,)``."""
     shown = np.ones(forest.n_features, dtype=bool) if had_missing is None else had_missing
     rules = {}
     for leaf, conditions in leaf_conditions(forest, tree, table).items():
@@ -138,14 +132,7 @@ def leaf_models(
     table: TableSchema,
     trees: Sequence[int] | None = None,
 ) -> pl.DataFrame:
-    """Table of the leaf models of `trees` (all if None): a polars frame with a row for each tree, leaf and score.
-
-    ``committee`` and ``alpha`` exist only for `BoostedCommittees`; ``tree`` counts within the committee; ``class`` is
-    the class of the score; two classes have one score, of the second. The coefficients follow, one per design column,
-    in the user's units, and then the numbers that replace missing ones, such as ``age if missing``, of columns that
-    had missing values in training. A column named like one of `LEAF_COLUMNS`, such as "rows", becomes "coefficient of
-    rows", and repeated names get a number.
-    """
+    """Table of the leaf models of `trees` (all if None), with a row for each tree, leaf and score."""
     require_package("polars", "the table of leaves")
     import polars as pl
 
@@ -189,7 +176,6 @@ def model_coefficients(frame: pl.DataFrame, design: Design) -> F64:
 
 
 def model_trees(estimator: Any) -> ModelForest:
-    """Return a fitted classifier's model trees, of all its committees; ``ValueError`` for other voters."""
     voters = getattr(getattr(estimator, "committee_", None), "voters", None)
     if isinstance(voters, BoostedCommittees):
         return voters.members
@@ -199,13 +185,11 @@ def model_trees(estimator: Any) -> ModelForest:
 
 
 def model_tree_means(voters: ModelForest | BoostedCommittees, tree: int) -> F64 | None:
-    """Mean score of each node of a model tree over its training rows, ``(nodes, O)``, or None without a record."""
     members = voters.members if isinstance(voters, BoostedCommittees) else voters
     return None if members.record is None else node_means(members, tree)
 
 
 def coefficient_names(design_names: Sequence[str]) -> list[str]:
-    """Return distinct column names for the coefficients, none of them in `LEAF_COLUMNS`."""
     seen = Counter(LEAF_COLUMNS)
     names = []
     for given in design_names:

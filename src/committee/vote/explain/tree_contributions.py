@@ -58,11 +58,6 @@ class TreeScores:
 
 
 def default_output(votes: WeightedVotes) -> Output:
-    """Return the output of a committee that contributions add up to by default.
-
-    It is "probability" for the mean of trees' class shares, "prediction" for numbers that are a sum or a mean over the
-    voters, else "score".
-    """
     voters, link = votes.voters, votes.link
     if not isinstance(votes, Committee):
         return "prediction" if isinstance(link, (Identity, Average)) else "score"
@@ -108,17 +103,9 @@ def _signed(tally: F64, signed: bool) -> F64:
 
 
 def tree_contributions(committee: Any, X: Any, *, output: Output = "score", n_threads: int = 1) -> F64:
-    """Shapley values of each feature for the score of a committee of native trees, or for a mean of trees [1]_.
+    """Shapley values of features [1]_, ``(n, p + 1)`` or ``(n, p + 1, D)``, with the mean score last.
 
-    Splits on unknown features send a row both ways, in the shares of the training rows. With v(S) the mean score if the
-    features S are known,
-
-        phi_j = sum over S without j of |S|! (p - |S| - 1)! / p! [v(S with j) - v(S)].
-
-    Return ``(n, p + 1)`` for one output, else ``(n, p + 1, D)``, with v(none) last; the sum is the output.
-    "probability" is the mean class share (`Share`, before any temperature), "prediction" the sum or mean of regression
-    trees. Lines of the row's leaf add to their own columns. Raise ``TypeError`` for other voters or sparse `X`,
-    ``ValueError`` without a record of the training rows.
+    Splits on unknown features send a row both ways, in the shares of the training rows.
 
     .. [1] S. Lundberg et al. (2020). From local explanations to global understanding with explainable AI for trees.
        Nature Machine Intelligence 2, 56-67.
@@ -139,13 +126,7 @@ MOST_LEAVES = 64
 
 
 def tree_interactions(committee: Any, X: Any, *, output: Output = "score", n_threads: int = 1) -> F64:
-    """Shapley interaction values of each pair of features, ``(n, p, p)`` or ``(n, p, p, D)`` [1]_.
-
-    With v(S) as in `tree_contributions`,
-
-        phi_ij = 1/2 sum over S without i, j of |S|! (p - |S| - 2)! / (p - 1)! [v(S, i, j) - v(S, i) - v(S, j) + v(S)].
-
-    phi_ii is the rest of the Shapley value of feature i, which is sum_j phi_ij.
+    """Shapley interaction values of pairs of features [1]_, ``(n, p, p)`` or ``(n, p, p, D)``.
 
     .. [1] K. Fujimoto, I. Kojadinovic, J.-L. Marichal (2006). Axiomatic characterizations of probabilistic and
        cardinal-probabilistic interaction indices. Games and Economic Behavior 55, 72-99; halved.
@@ -184,11 +165,9 @@ _NO_LINES = (
 def interventional_contributions(
     committee: Any, X: Any, background: Any, *, output: Output = "score", n_threads: int = 1
 ) -> F64:
-    """Interventional Shapley values of each feature relative to m background rows [1]_ [2]_.
+    """Shapley values of features if unknown ones have the values of background rows [1]_ [2]_.
 
-    An unknown feature has its value in a background row z: v(S) = mean over z of F([x_S, z]). Features that F does not
-    use get 0. The time grows with n times m. The result is as in `tree_contributions`, with the mean score of the
-    background last.
+    Return ``(n, p + 1)`` or ``(n, p + 1, D)``, with the mean score of the background last.
 
     .. [1] D. Janzing, L. Minorics, P. Bloebaum (2020). Feature relevance quantification in explainable AI: a causal
        problem. AISTATS.

@@ -30,12 +30,7 @@ _CELLS = 1 << 22
 
 
 def tree_expectations(votes: Any, column: int, values: F64) -> F64:
-    """Predictions expected if only one column is known, ``(G, K)``: probabilities or numbers.
-
-    `values` ``(G,)`` are encoded values of the column, NaN for missing. Lines in leaves of boosted trees are left out;
-    for linear scores and soft model trees all other columns are at their means. Raise ``TypeError`` for other voters,
-    ``ValueError`` without a record of the training rows.
-    """
+    """Predictions expected if one column is known, ``(G, K)``, for its encoded values ``(G,)``."""
     voters = votes.voters
     if isinstance(voters, MemberCommittees):
         rows = _rows(votes.voters.n_features, column, values)
@@ -66,7 +61,6 @@ def tree_expectations(votes: Any, column: int, values: F64) -> F64:
 
 
 def split_thresholds(votes: Any, column: int) -> F64:
-    """Sorted finite thresholds of all splits on a column, with repetitions; empty for voters that are not trees."""
     voters = votes.voters
     if isinstance(voters, MemberCommittees):
         return np.sort(np.concatenate([split_thresholds(one, column) for one in voters.members]))

@@ -23,12 +23,10 @@ NEAR_TIE_BREAK = 2e-12
 Plain: TypeAlias = Literal[
     "shares", "softened", "log_odds", "softmax", "one_vs_rest", "clipped", "number", "mean", "exponential"
 ]
-"""Links with at most one constant.
+"""Links with at most one constant: T of "softened", s of "one_vs_rest", c of "clipped".
 
-"shares": scores over their total are probabilities. "softened": the powers 1 / T of such shares, normalised.
-"log_odds": one score, the log-odds of the second class. "softmax": a score per class. "one_vs_rest": sigma(s F_k),
-normalised. "clipped": (1 + F_k) / 2 with F_k clipped to [-c, c], normalised; one score for two classes. "number":
-scores are predictions; "mean": over their total; "exponential": exp(score).
+"softened": shares to the power 1 / T, normalised. "one_vs_rest": sigma(s F_k), normalised. "clipped": (1 + F_k) / 2,
+normalised, with F_k clipped to [-c, c].
 """
 VOTER_WORDS = {
     "LinearLeaves": 'trees with lines in their leaves (none with leaf="constant", or LightGBM\'s linear_tree=False)',
@@ -94,7 +92,6 @@ class ScoreTrees:
         return replace(self, value=self.value * factor, intercept=self.intercept * factor)
 
     def signed(self) -> ScoreTrees:
-        """Replace two scores by their difference, second minus first."""
         if self.n_scores == 1:
             return self
         start = self.intercept[1:] - self.intercept[:1]
@@ -118,7 +115,7 @@ class ScoreTrees:
         return np.where((self.forest.feature < 0)[:, None], value, 0.0)
 
     def by_leaf(self) -> ScoreTrees:
-        """Return the trees with leaf values for all scores: 0 for the scores that a tree does not add to."""
+        """Give each leaf one number per score, ``(N, D)``."""
         if self.score is None:
             return self
         value = np.zeros((len(self.value), self.n_scores))
@@ -136,8 +133,6 @@ class ScoreTrees:
 
 @dataclass(frozen=True, eq=False)
 class FoldedTrees:
-    """Trees with a simple link."""
-
     trees: ScoreTrees  # scores times the link's scale, or plus its prior
     link: Plain
     total: float = 1.0  # divisor of scores that are shares or means
@@ -146,7 +141,7 @@ class FoldedTrees:
 
 
 def fold_link(committee: Committee | RegressionCommittee, target: str, alternative: str) -> FoldedTrees:
-    """Reduce a committee to trees with a `Plain` link. Errors name `target` and the remedy `alternative`."""
+    """Reduce a committee to trees with a `Plain` link."""
     trees = ScoreTrees.of(committee, target)
     if isinstance(committee, RegressionCommittee):
         return _of_numbers(committee, trees, target, alternative)
@@ -184,7 +179,6 @@ def fold_link(committee: Committee | RegressionCommittee, target: str, alternati
 
 
 def ties_near_scores(committee: Committee) -> bool:
-    """True if a committee's link treats scores that differ by rounding as tied."""
     return committee.voters.kind == "score" and isinstance(committee.link, Truncated | TemperedMargin)
 
 
@@ -208,23 +202,17 @@ def round_to_grid(numbers: F64, largest_sum: float) -> F64:
 
 
 def break_score_ties(trees: ScoreTrees, most_ahead: float = TIE_BREAK) -> ScoreTrees:
-    """Put each class slightly behind the one before it, so that equal scores elect the first class.
-
-    Leaves are also rounded to a grid, unless this would cost significant digits.
-    """
+    """Put each class slightly behind the one before it, so that equal scores elect the first class."""
     K, most = trees.n_scores, 2.0 * max(trees.largest, 1.0)
     behind = most_ahead * (np.arange(K) / (K - 1) if K > 1 else np.ones(1))
-    if _step(most) * np.sqrt(len(trees.forest)) > TIE_BREAK:
+    if _step(most) * np.sqrt(len(trees.forest)) > TIE_BREAK:  # a grid would cost digits
         return replace(trees, intercept=trees.intercept - behind)
     start = round_to_grid(trees.intercept - behind, most)
     return replace(trees, value=round_to_grid(trees.value, most), intercept=start)
 
 
 def break_share_ties(shares: F64, forest: Forest, *, most_ahead: float = TIE_BREAK, centred: bool = False) -> F64:
-    """Round class shares ``(N, K)`` to a grid and add the tie-break to the leaves of the first tree.
-
-    Centred tie-breaks sum to 0 over the classes. A single tree stays as it is.
-    """
+    """Round class shares ``(N, K)`` to a grid and add the tie-break to the leaves of the first tree."""
     T = len(forest)
     if T == 1:
         return shares

@@ -40,16 +40,12 @@ FEW = 0.01
 
 
 def column_beyond_float32(forest: Forest) -> int | None:
-    """First column with a threshold beyond 2^24, or with more than 1 % of thresholds equal in float32.
-
-    scikit-learn's trees compare in float32. Thresholds at which float32 rounding changes, as those read from its own
-    trees, do not count.
-    """
+    """First column with a threshold beyond 2^24, or with more than 1 % of thresholds equal in float32."""
     from committee.vote.adapters.sklearn_trees import float64_threshold
 
     asks = (forest.feature >= 0) & (np.diff(forest.category_offset) == 0)
     feature, threshold = forest.feature[asks], forest.threshold[asks]
-    # a threshold beyond all numbers parts the missing values from the others
+    # thresholds as read from scikit-learn's trees do not count, nor those that part missing values from numbers
     moved = (float64_threshold(threshold) != threshold) & (np.abs(threshold) < np.finfo(np.float32).max)
     for j in np.unique(feature[moved]).tolist():
         own = np.unique(threshold[moved & (feature == j)])
@@ -60,14 +56,12 @@ def column_beyond_float32(forest: Forest) -> int | None:
 
 
 def forest_classifier(trees: ScoreTrees, value: F64, classes: NDArray[Any], table: TableSchema | None) -> Any:
-    """Forest with the leaf values `value` ``(N, K)``, or a decision tree for a single tree."""
     check_columns(trees, table)
     grown = [_tree(trees.forest, value, t, DecisionTreeClassifier()) for t in range(len(trees.forest))]
     return _named(_forest_of(grown, classes), trees.forest, table)
 
 
 def forest_regressor(trees: ScoreTrees, value: F64, table: TableSchema | None) -> Any:
-    """Forest with the leaf values `value` ``(N, D)``, or a decision tree for a single tree."""
     check_columns(trees, table)
     grown = [_tree(trees.forest, value, t, DecisionTreeRegressor()) for t in range(len(trees.forest))]
     if len(grown) == 1:
@@ -78,11 +72,7 @@ def forest_regressor(trees: ScoreTrees, value: F64, table: TableSchema | None) -
 
 
 def voting_forest(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None, *, near_ties: bool) -> Any:
-    """Forest, or decision tree for a single tree, that elects the class of the largest score.
-
-    Weighted votes are scaled by a power of two, so that sums and ties stay the same. Where the mean would not sum to
-    1, a last tree of one leaf adds the same to all classes. Other scores become `centred_shares`.
-    """
+    """Forest, or decision tree for a single tree, that elects the class of the largest score."""
     votes = trees.by_leaf()
     weight = None if near_ties else _weight_of_each(votes)
     if weight is None:
@@ -92,10 +82,11 @@ def voting_forest(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema |
     T, total = len(trees.forest), float(weight.sum())
     if T == 1:
         return forest_classifier(trees, votes.value / total, classes, table)
+    # a power of two keeps sums and ties
     exact = frexp(T / total)[0] == 0.5 and bool((weight == weight[0]).all())
     scale = 2.0 ** (frexp((T if exact else T + 1) / total)[1] - 1)
     grown = [_tree(trees.forest, votes.value * scale, t, DecisionTreeClassifier()) for t in range(T)]
-    if not exact:
+    if not exact:  # the mean must sum to 1
         share = max(0.0, (T + 1 - scale * total) / len(classes))
         grown.append(_single_leaf(np.full(len(classes), share), trees.forest.n_features))
     return _named(_forest_of(grown, classes), trees.forest, table)
@@ -147,7 +138,6 @@ def centred_shares(trees: ScoreTrees, most_ahead: float) -> F64:
 
 
 def column_unfit_for_forests(trees: ScoreTrees, table: TableSchema | None) -> tuple[int, str] | None:
-    """Column that scikit-learn's trees do not support but its boosting does, and the reason."""
     of_categories = [] if table is None else [j for j, each in enumerate(table.categories) if each is not None]
     if not of_categories and trees.categorical.any():
         of_categories = trees.forest.feature[trees.categorical].tolist()
@@ -159,7 +149,6 @@ def column_unfit_for_forests(trees: ScoreTrees, table: TableSchema | None) -> tu
 
 
 def check_columns(trees: ScoreTrees, table: TableSchema | None, instead: str = "") -> None:
-    """Raise ``ValueError`` for columns that scikit-learn's trees do not support; `instead` is a further remedy."""
     found = column_unfit_for_forests(trees, table)
     if found is not None:
         name = f"x{found[0]}" if table is None else table.column(found[0])
@@ -238,7 +227,6 @@ WORDS = 8
 def boosting_classifier(
     trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None
 ) -> HistGradientBoostingClassifier:
-    """Histogram booster with these scores: one log-odds of two classes, or a score per class."""
     if classes.tolist() != np.unique(classes).tolist():
         raise ValueError(
             f"classes are {classes.tolist()}; scikit-learn's boosting needs them sorted. Use committee.to_onnx."
@@ -248,7 +236,6 @@ def boosting_classifier(
 
 
 def boosting_regressor(trees: ScoreTrees, loss: str, table: TableSchema | None) -> HistGradientBoostingRegressor:
-    """Histogram booster with this score, or with ``loss="poisson"`` its exponential."""
     made = HistGradientBoostingRegressor(loss=loss, max_iter=1, early_stopping=False)
     return _booster(made, trees, np.array([1.0, 2.0]), table)
 
@@ -391,14 +378,12 @@ def _depths(
 
 
 def tempered(shares: Any, temperature: float) -> CalibratedClassifierCV:
-    """Probabilities of a classifier to the power 1 / T, normalised."""
     scaling = _TemperatureScaling()
     scaling.beta_ = np.float64(1.0 / temperature)
     return _calibrated(shares, "temperature", [scaling])
 
 
 def subtract_epsilon(shares: F64, n_classes: int) -> F64:
-    """Correct shares for the constant that scikit-learn adds before their logarithms."""
     return shares * (1.0 + n_classes * EPSILON) - EPSILON
 
 

@@ -28,10 +28,8 @@ UNSUPPORTED_LINKS = {
     "one_vs_rest": "the logistic link of several classes, whose curves are normalised",
     "clipped": "the truncated link, which clips scores",
 }
-"""Description of links without a counterpart in treelite."""
 
 Output: TypeAlias = Literal["predictions", "votes"]
-"""Output of the exported model, as for `to_treelite`."""
 
 
 def to_treelite(estimator: Any, *, output: Output = "predictions") -> Model:

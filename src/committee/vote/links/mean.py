@@ -20,13 +20,11 @@ LARGEST_LOG = 700.0
 
 
 class MeanLink(NamedParameters, ABC):
-    """Base class of mean links."""
-
     averages: ClassVar[bool] = False
     """True if scores are divided by the weight of the voters."""
 
     def mean(self, F: ArrayLike, total: float | None = None) -> Numbers:
-        """Predictions of scores ``(n,)`` or ``(n, D)``; `total` is the weight of the voters, for `Average`."""
+        """Predictions for scores ``(n,)`` or ``(n, D)``; `total` is the weight of the voters."""
         return self._mean(np.asarray(F, dtype=np.float64), total)
 
     @abstractmethod
@@ -39,8 +37,6 @@ class MeanLink(NamedParameters, ABC):
 
 @dataclass(frozen=True)
 class Identity(MeanLink):
-    """The score is the prediction."""
-
     name: ClassVar[str] = "identity"
 
     def _mean(self, F: Numbers, total: float | None) -> Numbers:
@@ -49,8 +45,6 @@ class Identity(MeanLink):
 
 @dataclass(frozen=True)
 class Log(MeanLink):
-    """mean = exp(F). Scores are clipped to +-700, so that means are positive and finite."""
-
     name: ClassVar[str] = "log"
 
     def _mean(self, F: Numbers, total: float | None) -> Numbers:
@@ -75,7 +69,7 @@ class Average(MeanLink):
 
 @dataclass(frozen=True)
 class Ordered(MeanLink):
-    """Quantiles in increasing order, which never increases the error of the quantile curve.
+    """Quantiles sorted in increasing order.
 
     V. Chernozhukov, I. Fernandez-Val, A. Galichon (2010). Quantile and probability curves without crossing.
     Econometrica 78.
@@ -88,7 +82,6 @@ class Ordered(MeanLink):
 
 
 MEAN_LINKS: dict[str, type[MeanLink]] = {link.name: link for link in (Identity, Log, Average, Ordered)}
-"""Mean links by their stored names."""
 
 
 def from_json(stored: object) -> MeanLink:

@@ -27,19 +27,12 @@ PRIOR = 0.2
 
 
 class Link(NamedParameters, ABC):
-    """Base class of links.
-
-    Each row of `probability` sums to 1, and its first largest entry is the elected class: that of the first largest F,
-    or the second of two if F > 0. Where rounding hides the winner, its probability becomes the next number above the
-    largest.
-    """
+    """Function from scores to class probabilities, whose first largest entry in a row is the elected class."""
 
     def probability(self, F: ArrayLike, total: float | None = None) -> Scores:
-        """Class probabilities ``(n, K)`` of scores.
+        """Class probabilities ``(n, K)`` of scores: signed, ``(n,)`` or ``(n, 1)``, or one per class.
 
-        Scores of two classes are signed, ``(n,)`` or ``(n, 1)``, or a tally ``(n, 2)``; otherwise a tally ``(n, K)``.
-        Links that average divide by `total`, the weight of the voters, or by the row's own sum if it is None. Classes
-        are equally probable where the weight is 0.
+        `total` is the weight of the voters; links that average divide by a row's own sum if it is None.
         """
         scores = np.asarray(F, dtype=np.float64)
         if scores.ndim == 1:
@@ -50,7 +43,7 @@ class Link(NamedParameters, ABC):
 
     @property
     def averages(self) -> bool:
-        """True if scores are tallies out of the weight of the voters; then intercepts and offsets are refused."""
+        """True if scores are divided by the weight of the voters."""
         return False
 
     def check_votes(self, voters: Voters, weights: NDArray[np.float64]) -> None:  # most take all
@@ -60,7 +53,7 @@ class Link(NamedParameters, ABC):
     def _probability(self, F: Scores, total: float | None) -> Scores: ...
 
     def settle(self, tally: Scores, total: Weight) -> Scores:
-        """Make scores equal that the link treats as tied; `total` is the voters' weight, one number or one per row."""
+        """Make scores equal that the link treats as tied."""
         return tally
 
     def evidence(self, F: ArrayLike, total: Weight) -> Scores:
@@ -76,15 +69,12 @@ class Link(NamedParameters, ABC):
 class Softmax(Link):
     """p_k = exp(s F_k) / sum_j exp(s F_j); for two classes p_1 = sigma(s F).
 
-    SAMME's F are the centred log-probabilities up to a factor. `normalized` divides F by the weight of the voters, as
-    in scikit-learn's AdaBoost, where s = K / (K - 1)^2.
-
     J. Zhu, H. Zou, S. Rosset, T. Hastie (2009). Multi-class AdaBoost. Statistics and Its Interface 2.
     """
 
     name: ClassVar[str] = "softmax"
     scale: float = 1.0
-    normalized: bool = False
+    normalized: bool = False  # divide F by the weight of the voters, as scikit-learn's AdaBoost
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _positive("scale", self.scale))
@@ -112,13 +102,11 @@ class Softmax(Link):
 class Logistic(Link):
     """p_1 = sigma(s F); for more classes sigma(s F_k), divided by their sum.
 
-    F is half the log-odds for the exponential loss, hence s = 2. F_k is the score of "class k or not" (AdaBoost.MH).
-
     J. Friedman, T. Hastie, R. Tibshirani (2000). Additive logistic regression. Annals of Statistics 28(2).
     """
 
     name: ClassVar[str] = "logistic"
-    scale: float = 2.0
+    scale: float = 2.0  # F is half the log-odds for the exponential loss
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _positive("scale", self.scale))
@@ -133,7 +121,7 @@ class Logistic(Link):
 
 @dataclass(frozen=True)
 class Probit(Link):
-    """p_1 = Phi(F); for more classes Phi(F_k), divided by their sum. F is the score of a probit model.
+    """p_1 = Phi(F); for more classes Phi(F_k), divided by their sum.
 
     S. Zheng, W. Liu (2012). Functional gradient ascent for probit regression. Pattern Recognition 45.
     """
@@ -151,11 +139,7 @@ class Probit(Link):
 
 @dataclass(frozen=True)
 class Share(Link):
-    """p_k is the share of class k in the tally (L. Breiman 1996, Bagging predictors, Machine Learning 24(2)).
-
-    Tallies of labels are divided by the row's own sum, so that abstentions do not count; without votes the row is
-    uniform. Tallies of scores are divided by the total weight. A signed score F gives p_1 = (1 + F / total) / 2.
-    """
+    """p_k is the share of class k in the tally (L. Breiman 1996, Bagging predictors, Machine Learning 24(2))."""
 
     name: ClassVar[str] = "share"
     averages: ClassVar[bool] = True
@@ -240,14 +224,12 @@ def _no_shares(found: NDArray[np.float64]) -> ValueError:
 class TemperedShare(Share):
     """p_k = (v_k + a)^(1 / T) / sum_j (v_j + a)^(1 / T), v_k the weight of the votes for class k.
 
-    The prior a makes classes without votes unlikely instead of impossible. T < 1 sharpens, T > 1 flattens.
-
     Equation: tempered-share (docs/theory.md).
     """
 
     name: ClassVar[str] = "tempered_share"
     temperature: float
-    prior: float = PRIOR
+    prior: float = PRIOR  # makes classes without votes unlikely instead of impossible
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "temperature", _positive("temperature", self.temperature))
@@ -264,16 +246,14 @@ class TemperedShare(Share):
 
 @dataclass(frozen=True)
 class Truncated(Link):
-    """p_1 = (1 + F)/2 within [0, 1]; for more classes normalised.
-
-    F = p_1 - p_0 minimises the squared hinge loss. `floor` in [0, 0.5) is the least probability before normalisation.
+    """p_1 = (1 + F)/2 within [0, 1], as F = p_1 - p_0 minimises the squared hinge loss.
 
     T. Zhang (2004). Statistical behavior and consistency of classification methods based on convex risk minimization.
     Annals of Statistics 32(1).
     """
 
     name: ClassVar[str] = "truncated"
-    floor: float = 0.0
+    floor: float = 0.0  # least probability before normalisation
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.floor < 0.5:
@@ -295,7 +275,7 @@ class Truncated(Link):
 
 @dataclass(frozen=True)
 class TemperedMargin(Link):
-    """p_k = exp(F_k / T) / sum_j exp(F_j / T), with the ties of `Truncated`."""
+    """p_k = exp(F_k / T) / sum_j exp(F_j / T)."""
 
     name: ClassVar[str] = "tempered_margin"
     temperature: float
@@ -316,11 +296,9 @@ class TemperedMargin(Link):
 LINKS: dict[str, type[Link]] = {
     link.name: link for link in (Softmax, Logistic, Probit, Share, TemperedShare, Truncated, TemperedMargin)
 }
-"""Links by their stored names."""
 
 
 def from_json(stored: object) -> Link:
-    """Read a link from its JSON values."""
     return read_named_parameters(stored, LINKS, "link")
 
 

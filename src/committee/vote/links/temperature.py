@@ -16,11 +16,7 @@ BLOCK_CELLS = 2**17
 
 
 def best_temperature(evidence: F64, labels: NDArray[np.uint16], weights: F64, n_rows: int) -> float:
-    """Temperature T with the least log loss of p_k = exp(z_k / T) / sum_j exp(z_j / T).
-
-    `evidence` z ``(n, K)``, class numbers ``(n,)`` and weights ``(n,)`` belong to held-out rows. Each row is added once
-    more, with 1 / `n_rows` of its weight and all classes equally likely, so that T stays above 0 if all rows are right.
-    The loss is convex in 1 / T; T is a power of 2^(1/16). T is 1 if each row has equal evidence for all classes.
+    """Temperature T with the least log loss of exp(z_k / T) / sum_j exp(z_j / T) for held-out z ``(n, K)``.
 
     C. Guo, G. Pleiss, Y. Sun, K. Weinberger (2017). On calibration of modern neural networks. ICML.
 
@@ -32,6 +28,7 @@ def best_temperature(evidence: F64, labels: NDArray[np.uint16], weights: F64, n_
         return 1.0
     share = weights / weights.sum()
     target = float(share @ z[labels, np.arange(len(labels))])
+    # each row counts again with weight 1 / n_rows and all classes equally likely, so that T stays above 0
     anywhere = float(share @ z.mean(axis=0)) / n_rows
 
     blocks = np.array_split(z, max(1, min(z.shape[1] // 2, z.size // BLOCK_CELLS)), axis=1)
