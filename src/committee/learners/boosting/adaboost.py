@@ -27,8 +27,7 @@ from committee.vote.links.probability import Link, Logistic, Softmax
 from committee.voters.growing import GrowthLimits, forest_from_grown, majority_class, tree_grower
 from committee.voters.protocol import Voters
 
-MAX_STEP = 600.0
-"""Largest logarithm of the ratio of the factors of wrong and right rows: exp(600) is still a float64."""
+MAX_STEP = 600.0  # largest ln(factor of wrong rows / factor of right rows); exp(600) is still a float64
 
 
 @with_parameters
@@ -282,10 +281,7 @@ class VoterRun(AdaBoostRun):
 
 
 def samme_weight(error: float, eps: float, n_classes: int) -> float:
-    """Return ln((1 - err) / err) + ln(K - 1); an error of 0 counts as `eps`, the share of half a row.
-
-    Equation: samme (docs/theory.md).
-    """
+    """Voter weight of SAMME. Equation: samme (docs/theory.md)."""
     error = error if error > 0.0 else eps
     return float(np.log((1.0 - error) / error) + np.log(n_classes - 1.0))
 
@@ -295,7 +291,7 @@ def samme_step(learning_rate: float, weight: float) -> float:
 
 
 def samme_factors(alpha: float, n_classes: int) -> tuple[float, float]:
-    """Return the weight factors of right and wrong rows: exp(-a), exp(a / (K - 1)), a = alpha (K - 1) / K."""
+    """Return the weight factors of right and wrong rows."""
     # their quotient is exp(alpha); with these powers their weighted sum is the Z of the exponential loss
     K = n_classes
     return float(np.exp(-alpha * (K - 1) / K)), float(np.exp(alpha / K))
@@ -306,7 +302,7 @@ def is_chance(error: float, n_classes: int) -> bool:
 
 
 class Rule(ABC):
-    """Vote of a tree's leaves, weight of the tree and factors of the row weights, from its class weights per leaf."""
+    """Votes of the leaves, weight of the tree and factors of the row weights in a round."""
 
     link: Link = Softmax()
     criterion: _core.Criterion | None = None  # split criterion of the vote; None: the user's choice
@@ -323,7 +319,7 @@ class Rule(ABC):
 
 
 class Discrete(Rule):
-    """SAMME (Zhu et al. 2009): a leaf votes for its heaviest class; with K = 2 it is AdaBoost."""
+    """SAMME (Zhu et al. 2009)."""
 
     def round(self, tree: _core.GrownTree) -> Round:
         inner = tree.feature >= 0
@@ -343,17 +339,13 @@ class Discrete(Rule):
 
 
 class Confidence(Rule):
-    """Confidence-rated votes (Schapire & Singer 1999): a leaf's vote is c = 1/2 ln((W_+ + eps) / (W_- + eps)).
-
-    eps = 1 / (2 n). A row's weight is multiplied by exp(-learning_rate y c). K > 2 classes: AdaBoost.MH, one weight and
-    c per class, "class k or not", and eps = 1 / (2 n K). Equation: confidence-leaf (docs/theory.md).
-    """
+    """Confidence-rated votes (Schapire & Singer 1999). Equation: confidence-leaf (docs/theory.md)."""
 
     link: Link = Logistic(scale=2.0)
     criterion: _core.Criterion | None = "confidence"
 
     def __init__(self, n_classes: int, count: float, learning_rate: float) -> None:
-        self.one_versus_rest: bool = n_classes > 2
+        self.one_versus_rest: bool = n_classes > 2  # AdaBoost.MH
         super().__init__(n_classes, count * (n_classes if self.one_versus_rest else 1), learning_rate)
 
     def round(self, tree: _core.GrownTree) -> Round:
@@ -371,12 +363,6 @@ class Confidence(Rule):
 
 
 class Abstaining(Rule):
-    """Votes with abstentions: each side of a stump votes for a class or abstains (h = 0).
-
-    With P the weight voted right and N the weight voted wrong, alpha = learning_rate ln((K - 1) (P + eps) / (N + eps)),
-    eps = 1 / (2 n). Rows on which the stump abstains keep their weight, before all are normalised.
-    """
-
     criterion: _core.Criterion | None = "abstaining"
 
     def round(self, tree: _core.GrownTree) -> Round:
@@ -385,7 +371,7 @@ class Abstaining(Rule):
         K, W, label = self.n_classes, shares(tree), best_abstention(tree)
         is_right = label[:, None] == np.arange(K)
         is_wrong = (label >= 0)[:, None] & ~is_right
-        P, N = float(W[is_right].sum()), float(W[is_wrong].sum())
+        P, N = float(W[is_right].sum()), float(W[is_wrong].sum())  # weights voted right and wrong
         useless = (K - 1) * P <= N * (1.0 + 1e-12)
         odds = (K - 1) * (P + self.eps) / (N + self.eps)
         alpha = 1.0 if useless else samme_step(self.learning_rate, float(np.log(odds)))

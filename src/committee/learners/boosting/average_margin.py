@@ -207,7 +207,7 @@ class DOOMBoostClassifier(MarginBoosting):
 
 
 def sech_squared(z: F64, least: float = 0.0) -> F64:
-    """Return (1 - tanh^2(z)) e^(2 least), from 1 - tanh^2(z) = 4 e / (1 + e)^2 with e = exp(-2 |z|)."""
+    """Return sech^2(z) exp(2 least)."""
     size = np.abs(z)
     value: F64 = 4.0 * np.exp(-2.0 * (size - least)) / (1.0 + np.exp(-2.0 * size)) ** 2
     return value

@@ -28,11 +28,7 @@ Found: TypeAlias = tuple[float, list[Candidate]]
 
 
 class StumpPool(Pool):
-    """All stumps of a dictionary and their complements, searched by the sum of signed row weights in each cell.
-
-    The key of a listed stump is its index, in `largest` (index, sign); that of a subset of categories, which is not
-    listed, (column, bytes of its votes by bin).
-    """
+    """Stumps of a dictionary, searched by the sums of signed row weights in each cell."""
 
     exhaustive = True
 
@@ -222,25 +218,19 @@ def _parts(found: Found) -> Parts:
 
 
 class Dictionary(ABC):
-    """Voters of one kind for the rows of a fit, within the limits of the learner's parameters.
+    """Voters of one kind, within the limits of the learner's parameters."""
 
-    `binned` has the training rows in the bins that the voters need. The constructor raises a ValueError if no voter
-    parts the rows.
-    """
-
-    binned: Binned
+    binned: Binned  # training rows in the bins that the voters need
 
     @abstractmethod
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None: ...
 
     @abstractmethod
     def pool(self, binned: Binned, row_weights: F64 | None = None) -> Pool:
-        """Return a pool over rows in these bins; with `row_weights`, the fit's, votes are centred by their means."""
+        """Return a pool over rows in these bins; given `row_weights`, votes are centred."""
 
 
 class ListedStumps(Dictionary):
-    """Stumps at `n_thresholds` thresholds a column at most, or of as many categories, each against the others."""
-
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None:
         self.n_threads = n_threads
         self.binned, self.stumps = listed_stumps(rows, table, learner.n_thresholds, learner.thresholds, n_threads)
@@ -250,8 +240,6 @@ class ListedStumps(Dictionary):
 
 
 class AllStumps(ListedStumps):
-    """Stumps between any two bins, of which a column has at most `max_bins`, and any subset of categories."""
-
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None:
         self.n_threads = n_threads
         self.binned = rows.binned(table, learner.max_bins, n_threads)
@@ -265,8 +253,6 @@ class AllStumps(ListedStumps):
 
 
 class GrownTrees(Dictionary):
-    """Trees within the limits of the learner, grown for each round's row weights."""
-
     def __init__(self, rows: Rows | TargetRows, table: TableSchema, learner: Any, n_threads: int) -> None:
         self.n_threads: int = n_threads
         self.limits: GrowthLimits = GrowthLimits.of(learner)
@@ -318,11 +304,7 @@ def _empty(name: str) -> ValueError:
 
 
 class DistinctRows:
-    """Distinct rows of a training set, by cells and class, each with the summed weight of its copies.
-
-    Voters vote alike on equal rows. So a program over these rows is the same for a row of weight k and k rows, and in
-    any order of the rows. `first` has the index of the first copy of each; it, `labels` and `weights` are ``(m,)``.
-    """
+    """Distinct rows by cells and class, with summed weights: voters vote alike on equal rows."""
 
     def __init__(self, cells: NDArray[Any], rows: Rows) -> None:
         if cells.dtype.kind == "f":
@@ -330,6 +312,7 @@ class DistinctRows:
         labels = np.ascontiguousarray(rows.labels)[:, None]
         bytes_of_row = np.hstack([np.ascontiguousarray(cells).view(np.uint8), labels.view(np.uint8)])
         keys = np.ascontiguousarray(bytes_of_row).view(np.dtype((np.void, bytes_of_row.shape[1])))[:, 0]
+        # first copy (m,) of each distinct row, and distinct row of each row
         _, self.first, self._group = np.unique(keys, return_index=True, return_inverse=True)
         self.labels: NDArray[np.uint16] = rows.labels[self.first]
         self.weights: F64 = np.bincount(self._group, rows.weights).astype(np.float64)
@@ -342,7 +325,7 @@ class DistinctRows:
         return distinct, Binned(binned.bins, codes)
 
     def shared_out(self, u: F64) -> F64:
-        """Divide weights ``(m,)`` of the distinct rows among all rows, ``(n,)``, in proportion to their own weights."""
+        """Divide weights ``(m,)`` of the distinct rows among their copies, ``(n,)``."""
         return np.asarray(u[self._group] * self._share)
 
 

@@ -120,12 +120,7 @@ class MarginBoosting(Boosting, CalibratedClassifier):
 
 
 class VotingRun(ABC):
-    """Rounds of a vote for class number `positive` against the rest; `share` are the row weights over their sum.
-
-    The next voter must have an edge above `least_edge`. The run is `finished` if another round changes nothing or there
-    are `most` voters, `cut_short` if another one would have joined then, and `useless` if its one voter does not beat
-    chance. The row weights stand for `count` rows.
-    """
+    """Rounds of a vote for class number `positive` against the rest."""
 
     def __init__(self, model: Any, pool: Pool, rows: DistinctRows, positive: int, count: float) -> None:
         self.pool = pool
@@ -134,7 +129,7 @@ class VotingRun(ABC):
         self.share: F64 = rows.weights / rows.weights.sum()
         self.voters: list[Candidate] = []
         self.least_edge = NO_EDGE
-        self.finished = self.useless = self.cut_short = False
+        self.finished = self.useless = self.cut_short = False  # useless: the only voter does not beat chance
         self._next: list[Candidate] | None = None
 
     def keep(self, record: FitRecord) -> None:  # noqa: B027 - most runs compute nothing costly beside their searches
@@ -202,8 +197,6 @@ class ClassRuns(BoostingRun):
 
 
 class HeldOutErrors:
-    """Weighted held-out error after t rounds; a round may change all weights of the vote. The link settles ties."""
-
     def __init__(self, run: ClassRuns, rows: Rows, link: Link) -> None:
         self.run: ClassRuns = run
         self.rows: Rows = rows
@@ -224,7 +217,7 @@ class HeldOutErrors:
         run, votes = self.run.runs[k], self._votes[k]
         new = (self.run.pool.votes_on(self._read, one) for one in run.voters[len(votes) :])
         votes += [np.asarray(each, dtype=np.int8) for each in new]
-        F: F64 = np.zeros(len(self.rows))
+        F: F64 = np.zeros(len(self.rows))  # anew, as a round may change all weights
         for weight, some in zip(run.weights_after(t).tolist(), votes, strict=False):
             if weight:
                 F += weight * some
@@ -232,7 +225,7 @@ class HeldOutErrors:
 
 
 def by_round(histories: Sequence[Sequence[float]], n_rounds: int, ended: float | None = None) -> F64:
-    """Return the runs' histories, ``(P, n_rounds)``; after a run's end `ended`, by default its last number."""
+    """Return the runs' histories, ``(P, n_rounds)``, filled up with `ended` or their last numbers."""
     table = np.empty((len(histories), n_rounds))
     for line, history in zip(table, histories, strict=True):
         some = history[:n_rounds]

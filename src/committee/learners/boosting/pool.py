@@ -29,9 +29,7 @@ class Candidate:
 
     key: Hashable  # equal keys of a pool are the same voter
     voter: Any  # the pool's own form of the voter, from which it makes voters of a committee
-    c: float
-    """Correlation sum_i s_i h(x_i), centred where the pool centres votes. With s_i = u_i y_i it is the edge under row
-    weights u, with s_i = w_i r_i the correlation with residuals r."""
+    c: float  # correlation sum_i s_i h(x_i), centred where the pool centres votes
     eta: float = 1.0  # its (centred) mean square
     mean: float = 0.0  # its mean vote; 0 where votes are not centred
     sign: int = 1  # -1: its complement votes
@@ -40,31 +38,22 @@ class Candidate:
 class Pool(ABC):
     """Voters of one kind, searched for the largest correlation ``sum_i s_i h(x_i)`` with signed row weights s."""
 
-    exhaustive: ClassVar[bool]
-    """True if every voter is searched; otherwise candidates are trained, and a better one may be found later."""
+    exhaustive: ClassVar[bool]  # every voter is searched; else candidates are trained
     has_complements: ClassVar[bool] = True  # the complement of a voter, which votes -h, can be a voter too
 
     @abstractmethod
     def best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:
-        """Return the candidate that lowers the penalised quadratic risk most, or a newly trained one, if any.
-
-        `s` are row weights times residuals, ``(n,)``; `alpha` maps the keys of voters to their present weights, which a
-        new weight would replace; it is empty if a voter that is chosen again counts as a new one.
-        """
+        """Return the best voter for residuals times row weights `s` ``(n,)``; `alpha` has weights by voter key."""
 
     @abstractmethod
     def largest(
         self, s: F64, centre: F64, least: float, most: int, known: set[Hashable]
     ) -> tuple[float, list[Candidate]]:
-        """Return the largest correlation of all voters, or of those trained here, and candidates of the largest ones.
-
-        `s` are row weights times classes of -1 and +1, `centre` their mean over the rounds so far or `s` itself, each
-        ``(n,)``. At most `most` candidates are returned, of correlations above `least` and keys not in `known`.
-        """
+        """Return the largest correlation found with classes times row weights `s`, and candidates above `least`."""
 
     @abstractmethod
     def votes(self, candidate: Candidate) -> I8 | F64:
-        """Return votes of a candidate on the training rows, ``(n,)``, stored until `forget` is called."""
+        """Return votes on the training rows, ``(n,)``, stored until `forget` is called."""
 
     @abstractmethod
     def forget(self, candidate: Candidate) -> None: ...
@@ -81,25 +70,18 @@ class Pool(ABC):
 
     @abstractmethod
     def voters(self, candidates: Sequence[Candidate], output: NDArray[np.intp] | None, n_classes: int) -> Voters:
-        """Return voters of a committee.
-
-        `output` ``(T,)`` is the column of the score that each candidate votes on. None: each candidate names
-        one of two classes, or is a regressor of the only score.
-        """
+        """Return voters of a committee; `output` ``(T,)`` is the column of the score that each votes on."""
 
     @abstractmethod
     def stand_in(self, row_weights: F64) -> Candidate:
-        """Return any candidate, for a committee in which no voter has weight."""
+        """Return a candidate for a committee in which no voter has weight."""
 
     def keep(self, record: FitRecord) -> None:  # noqa: B027 - voters of a user cannot be recorded
-        """Record results of later searches, and reuse those in `record`; a user's voters are never recorded."""
+        """Record results of searches, and reuse those in `record`."""
 
 
 class TrainedPool(Pool):
-    """Voters that are trained in each round: classifiers of the signs of signed row weights, weighted by their sizes.
-
-    With `row_weights` ``(n,)``, which sum to one, votes are centred by their means under these weights.
-    """
+    """Voters that are trained in each round, on signed row weights."""
 
     exhaustive = False
     needs_both: ClassVar[bool] = False  # nothing is trained on rows of a single class
@@ -194,8 +176,6 @@ class TreePool(TrainedPool):
 
 
 class Clones:
-    """Clones of a user's estimator, trained on weighted rows; each has its own seed where ``random_state=None``."""
-
     def __init__(self, voter: Any, random: np.random.RandomState) -> None:
         self.voter, self.random = voter, random
 
@@ -205,11 +185,7 @@ class Clones:
 
 
 class ClassifierPool(TrainedPool):
-    """Clones of a user's classifier, trained to tell -1 from +1; they have no complements.
-
-    `scaled` maps row weights to those that the classifier is given: classifiers with a penalty take their sum for a
-    number of rows. `labels` is the type of the labels that it is given.
-    """
+    """Clones of a user's classifier, trained to tell -1 from +1."""
 
     has_complements = False
     needs_both = True
@@ -225,6 +201,7 @@ class ClassifierPool(TrainedPool):
     ) -> None:
         super().__init__(row_weights)
         self.clones: Clones = Clones(voter, np.random.RandomState(seed))
+        # classifiers with a penalty take the sum of weights for a number of rows
         self.X, self.scaled, self.labels = X, scaled, labels
 
     def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[Any, I8]:
@@ -244,11 +221,7 @@ def _signs(member: Any, X: F64) -> I8:
 
 
 class RegressorPool(TrainedPool):
-    """Clones of a user's regressor, each fitted to the residuals over their root mean square.
-
-    So voters do not shrink as residuals do, and weights and penalties keep their meaning from round to round. The rows
-    weigh `row_weights`, which sum to one; the regressor is given `weights_of_fits`.
-    """
+    """Clones of a user's regressor, fitted to the residuals over their root mean square."""
 
     has_complements: ClassVar[bool] = False
 
@@ -264,6 +237,7 @@ class RegressorPool(TrainedPool):
 
     def _trained(self, positive: NDArray[np.bool_], weights: F64, s: F64) -> Candidate:
         residual = s / self.w
+        # so weights and penalties keep their meaning as residuals shrink
         size = float(np.sqrt(self.w @ residual**2)) or 1.0
         voter = self.clones.trained(self.X, residual / size, self.weights_of_fits)
         votes = predict_numbers(voter, self.X)

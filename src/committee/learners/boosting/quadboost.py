@@ -122,15 +122,15 @@ class QuadBoost(Boosting):
 
     @abstractmethod
     def target_of(self, rows: Any) -> ScoreTargets:
-        """Return the target scores of training or held-out rows, and the rows' weights over their sum."""
+        """Return the target scores and normalised weights of rows."""
 
     def training_target(self, rows: Any) -> ScoreTargets:
-        """Return `target_of` training rows; a regressor refuses fewer than two."""
+        """Return the target scores of training rows."""
         return self.target_of(rows)
 
     @abstractmethod
     def committee_of(self, voters: Any, weights: F64, start: F64, count: float) -> Committee | RegressionCommittee:
-        """Return the committee of weighted voters with intercepts `start`, trained on `count` rows."""
+        """Return the committee of weighted voters with intercepts `start`."""
 
     @abstractmethod
     def link_of(self, count: float) -> Link | MeanLink:
@@ -256,7 +256,7 @@ class QuadBoost(Boosting):
 
 
 class HeldOutRisk:
-    """Mean squared residual of held-out rows, summed over the scores, after t rounds; t rises by one a call."""
+    """Held-out mean squared residual, summed over scores, after t rounds; call it for each t in turn."""
 
     def __init__(self, run: QuadRun, X: F64, target: ScoreTargets) -> None:
         self.run: QuadRun = run
@@ -368,7 +368,7 @@ class QuadBoostClassifier(BaseClassifier, QuadBoost):
 
 
 def signs_of(labels: NDArray[np.uint16], n_classes: int) -> F64:
-    """Return targets -1 and +1: of the second of two classes ``(1, n)``, or of each against the rest ``(K, n)``."""
+    """Return 1 for rows of a scored class and -1 for others, ``(1, n)`` or ``(K, n)``."""
     return np.where(labels == np.array(scored_classes(n_classes))[:, None], 1.0, -1.0)
 
 

@@ -31,8 +31,8 @@ from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.stump_dictionary import StumpDictionary
 
 PathPenalty = Literal["l1", "l2", "linf", "kl"]
+# parameters with the constraints of `QuadBoostClassifier`
 _AS_THE_LEARNER = ("n_thresholds", "thresholds", "fit_intercept", "n_jobs")
-"""Parameters of `quadboost_path` with the constraints of `QuadBoostClassifier`."""
 
 # cells of a table up to which a path is followed: its products then take two matrices of 512 MB
 MOST_CELLS_OF_PATH = 8000

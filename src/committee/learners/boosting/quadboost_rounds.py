@@ -32,8 +32,7 @@ GREEDY_ROUNDS = 1000  # rounds over products that are run at once
 class Schedule:
     tol: float  # the run ends when no voter lowers the penalised risk by more than tol^2 of the target's mean square
     every: int = 0  # rounds between two re-weightings of all voters; 1 is fully corrective, 0 none
-    as_new: bool = True
-    """A voter that is chosen again counts as one more voter, and its weights add up. Else its weight is recomputed."""
+    as_new: bool = True  # weights of a voter that is chosen again add up, in place of being recomputed
 
     def is_due(self, n_rounds: int) -> bool:
         return self.every > 0 and n_rounds % self.every == 0
@@ -86,19 +85,13 @@ class WeightHistory:
 
 
 class ScoreRun(ABC):
-    """Rounds of one score, on a target whose root mean square is `scale`, about its mean if there is an intercept.
-
-    `decreases` are the rounds' decreases of the unpenalised risk. `missed` is the largest distance of a re-weighting
-    from its optimum, 0 if all were near enough.
-    """
-
     def __init__(self, penalty: Penalty, schedule: Schedule, scale: float) -> None:
         self.penalty: Penalty = penalty
         self.schedule: Schedule = schedule
-        self.scale: float = scale
+        self.scale: float = scale  # root mean square of the target, about its mean if there is an intercept
         self.history: WeightHistory = WeightHistory()
-        self.decreases: list[float] = []
-        self.largest = self.missed = 0.0
+        self.decreases: list[float] = []  # of the unpenalised risk
+        self.largest = self.missed = 0.0  # missed: distance of a re-weighting from its optimum
         self.finished = False
         self._record: FitRecord | None = None
 
@@ -135,17 +128,13 @@ class ScoreRun(ABC):
 
 
 class GramRun(ScoreRun):
-    """Rounds over a finite dictionary of N voters, from products instead of rows.
-
-    `gram` ``(N, N)`` has the products of the voters with each other, and `b` ``(N,)`` those with the target: weighted
-    means, centred if there is an intercept.
-    """
+    """Rounds over a finite dictionary of N voters, from products instead of rows."""
 
     def __init__(self, gram: F64, b: F64, target_square: float, penalty: Penalty, schedule: Schedule) -> None:
         super().__init__(penalty, schedule, float(np.sqrt(target_square)))
         self.c = b.copy()
-        self.gram: F64 = gram
-        self.b: F64 = b
+        self.gram: F64 = gram  # (N, N): weighted mean products of the voters
+        self.b: F64 = b  # (N,): with the target
         self.alpha = np.zeros(len(b))
         self.largest: float = float(np.abs(b).max(initial=0.0))
         self._entered: list[int] = []
@@ -188,8 +177,6 @@ class GramRun(ScoreRun):
 
 
 class ResidualRun(ScoreRun):
-    """Rounds on residuals, for voters that cannot be listed or whose products do not pay (`products_pay`)."""
-
     def __init__(
         self, pool: Pool, target: F64, weights: F64, penalty: Penalty, schedule: Schedule, *, intercept: bool
     ) -> None:
@@ -293,13 +280,9 @@ class Products:
 def products_of(
     cells: _core.Cells, dictionary: StumpDictionary, target: ScoreTargets, n_threads: int, *, counted: bool = False
 ) -> Products:
-    """Return all products of a finite dictionary, from one pass over pairs of cells.
-
-    The stumps' products with each other are counts of rows if `counted`, row weights are equal, and
-    `dictionary.disagreements` returns them.
-    """
     mean = dictionary.mean if target.intercept else None
     unit = float(target.weights[0])
+    # counts of rows, where all weigh alike
     apart = dictionary.disagreements(cells) if counted and (target.weights == unit).all() else None
     gram: Any
     if apart is not None:
@@ -318,19 +301,15 @@ def products_of(
 
 
 def products_pay(n: int, stumps: StumpDictionary, n_passes: int) -> bool:
-    """Return whether all products of the stumps fit in memory, and cost less than the passes over n rows they save.
-
-    Products take n p^2 / 2 + 4 C^2 additions for p columns of C cells in all; a pass takes n p, each score needs one
-    per round.
-    Subsets of categories are not listed, and have no products.
-    """
+    """Return whether all products of the stumps fit in memory, and cost less than passes over n rows."""
     C, p = int(stumps.offset[-1]), len(stumps.offset) - 1
+    # subsets of categories are not listed
     listed = not (stumps.subsets and stumps.bins.categorical.any())
+    # products take n p^2 / 2 + 4 C^2 additions, a pass n p
     return listed and C <= MOST_CELLS and n * p * p / 2 + 4 * C * C <= 1.0 * n * p * n_passes
 
 
-Part: TypeAlias = tuple[Products, F64, F64]
-"""Products of some folds' rows, and means of votes ``(N,)`` and of targets ``(K,)``."""
+Part: TypeAlias = tuple[Products, F64, F64]  # products of some folds' rows, means of votes (N,) and of targets (K,)
 
 
 class FoldSums:
@@ -402,19 +381,15 @@ class FoldSums:
 
 @dataclass(eq=False)
 class QuadRun(BoostingRun):
-    """The runs of all scores, which advance together.
-
-    `candidate` returns a voter from the number of its run and its number in that run. The row weights stand for `count`
-    rows.
-    """
+    """The runs of all scores, which advance together."""
 
     target: ScoreTargets
     pools: Sequence[Pool]  # one for each run, or one shared by all
     runs: Sequence[ScoreRun]
-    candidate: Callable[[int, int], Candidate]
+    candidate: Callable[[int, int], Candidate]  # by the number of its run, and its number in the run
     rounds_at_once: int = 1
     most: int = 0  # rounds in all
-    count: float = 0.0
+    count: float = 0.0  # of rows that the row weights stand for
 
     @classmethod
     def on_products(
@@ -448,7 +423,7 @@ class QuadRun(BoostingRun):
             run.keep(record)
 
     def training_risks(self, n_rounds: int) -> F64:
-        """Return the quadratic risk before the first round and after each, summed over scores, ``(n_rounds + 1,)``."""
+        """Return the unpenalised risk, summed over scores, after 0, 1, ... rounds, ``(n_rounds + 1,)``."""
         decreases = np.zeros((n_rounds, len(self.runs)))
         for k, run in enumerate(self.runs):
             some = run.decreases[:n_rounds]
@@ -458,11 +433,7 @@ class QuadRun(BoostingRun):
         return risks
 
     def committee(self, n_rounds: int) -> tuple[Voters, F64, F64]:
-        """Return voters, their weights and the intercepts (K,) after the first `n_rounds` rounds of each run.
-
-        A voter of negative weight is replaced by its complement if it has one. If no voter has weight, one of weight 0
-        is returned.
-        """
+        """Return the voters, weights and intercepts ``(K,)`` after `n_rounds` rounds."""
         candidates: list[Candidate] = []
         weights, output, start = [], [], np.zeros(self.target.n_outputs)
         for k, run in enumerate(self.runs):

@@ -113,11 +113,11 @@ def _parts(constraints: Any) -> Iterable[Any]:
 
 @dataclass(frozen=True)
 class Interactions:
-    """Interaction constraints: limits of the number and sets of columns split on along one root-to-leaf path."""
+    """Limits of the columns that one root-to-leaf path splits on."""
 
     most: int = 0  # columns of a path; 0: any number
+    # sets of columns in rising order, one of which holds all columns of a path; empty: no limit
     groups: list[NDArray[np.int32]] = field(default_factory=list)
-    """Sets of columns in rising order, one of which holds all columns of a path; empty: no limit."""
 
 
 def interactions(constraints: Any, table: TableSchema) -> Interactions:

@@ -32,10 +32,7 @@ RoundVoters: TypeAlias = RegressorVoters | RegressorRounds
 
 @dataclass(eq=False)
 class FunctionalRun(BoostingRun):
-    """Rounds that fit base learners to the antigradient of the loss at the training scores F, and move F along them.
-
-    Equation: functional-gradient (docs/theory.md).
-    """
+    """Rounds of regressors fitted to the antigradient. Equation: functional-gradient (docs/theory.md)."""
 
     target: Target
     X: F64

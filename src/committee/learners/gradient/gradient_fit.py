@@ -37,10 +37,9 @@ from committee.objectives.losses import Derivatives
 from committee.objectives.losses.base import PlainGradient
 from committee.voters.rounds import LinearLeaves
 
+# share of trees with random thresholds by "auto", and the row count from which it is 0
 EXTRA_TREES, EXACT_FROM = 2 / 3, 50_000
-"""Share of trees with random thresholds by "auto", and the row count from which it is 0; regressors with lines: 1."""
-LEAST_SCREENED = 1000
-"""Least number of columns that screening leaves; else half the number of rows."""
+LEAST_SCREENED = 1000  # least number of columns that screening leaves
 
 
 @dataclass(frozen=True, eq=False)

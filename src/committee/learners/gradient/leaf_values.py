@@ -60,10 +60,7 @@ class LeafPenalty:
     per_leaf: bool = False
 
     def weight(self, G: ArrayLike, H: ArrayLike, lower: float | F64 = -np.inf, upper: float | F64 = np.inf) -> F64:
-        """Return the best weight of each leaf within bounds; where H + l2 = 0, the number within them nearest to 0.
-
-        Equation: leaf-weight (docs/theory.md).
-        """
+        """Return the best weight of each leaf within bounds. Equation: leaf-weight (docs/theory.md)."""
         G, H = np.asarray(G, dtype=np.float64), np.asarray(H, dtype=np.float64)
         curvature = H + self.l2
         shrunk = -np.sign(G) * np.maximum(np.abs(G) - self.l1, 0.0)
@@ -82,7 +79,7 @@ class LeafPenalty:
         return np.asarray(0.0 - (self._smooth(G, H, w).sum(axis=-1) + price))
 
     def gain(self, left: tuple[F64, F64], right: tuple[F64, F64]) -> F64:
-        """Return V_left + V_right - V_parent of splits into (G, H) and (G, H), each ``(..., D)``.
+        """Return the gains of splits into (G, H) and (G, H), each ``(..., D)``.
 
         Equation: split-gain (docs/theory.md).
         """
@@ -175,7 +172,7 @@ class LineFit:
 
 @dataclass(frozen=True, eq=False)
 class LeafRefit:
-    """Leaf values `decay_rate` * (trained value) + (1 - `decay_rate`) * (value on other rows), round after round."""
+    """Leaf values `decay_rate` * (trained value) + (1 - `decay_rate`) * (value on other rows)."""
 
     target: Target
     X: Matrix

@@ -29,8 +29,7 @@ from committee.voters.rounds import LeafLines, LinearLeaves, Rounds
 
 TreeVoters: TypeAlias = Forest | Rounds | LinearLeaves
 
-LARGEST_STEP = 64.0
-"""Largest step along Newton's direction: along a tree with pure leaves every longer one lowers the loss more."""
+LARGEST_STEP = 64.0  # along Newton's direction: along a tree with pure leaves every longer step lowers the loss more
 LONGEST = 1.0  # largest multiple of Newton's step along an antigradient: longer ones would give probabilities 0 and 1
 FLAT = 1e-6  # share of the first slope at which the search ends, for losses without curvature of their own
 _MAX_TRIALS = 100
@@ -58,7 +57,7 @@ class Draws:
         return self.columns is None and self.features_of_tree < self.n_features
 
     def rows_of_round(self, t: int) -> tuple[I32 | None, F64 | None]:
-        """Return the sorted rows of round t and the weights ``(n,)``; `None` for all rows or unchanged weights."""
+        """Return the sorted rows of round t and the weights ``(n,)``; None: all rows, or unchanged weights."""
         if self.units is None:
             return None, None
         if self.subsample < 1.0:
@@ -77,13 +76,13 @@ class Draws:
 
 
 class ScoredRows(ABC):
-    """Training rows with their scores F, in memory or sharded over workers, on which a round's trees are grown."""
+    """Training rows with their scores F, in memory or sharded over workers."""
 
     n_rows: int
     line_fit: LineFit | None  # None: leaves are constants
 
     def rounds(self, draws: Draws, step: float) -> _core.BoostingRounds | None:
-        """Return rounds of one kernel call each, or `None` where only the other methods apply."""
+        """Return rounds of one kernel call each, if possible."""
         return None
 
     @abstractmethod
@@ -99,21 +98,21 @@ class ScoredRows(ABC):
     def move(
         self, tree: _core.GradientTree, value: F64, unit: F64, step: float, k: int, along: F64 | None
     ) -> LeafLines | None:
-        """Move the scores, or the array `along`, by `step` along the tree grown last, and return its lines if any."""
+        """Move the scores, or the array `along`, by `step` along the tree grown last, and return its lines."""
 
     @abstractmethod
     def scores(self, rows: NDArray[np.integer]) -> F64: ...
 
     @abstractmethod
     def restart(self, target: Target, intercept: F64) -> None:
-        """Reset all scores and use all rows; no tree is grown from now on."""
+        """Reset the scores, and use all rows."""
 
     @abstractmethod
     def begin_on_all(self) -> None: ...
 
     @abstractmethod
     def regrown(self, tree: _core.GradientTree, k: int, penalty: LeafPenalty) -> _core.GradientTree:
-        """Return the tree with leaf weights of all rows; for `move` it is the tree grown last."""
+        """Return the tree with leaf weights of all rows."""
 
     @abstractmethod
     def keep(self, record: FitRecord) -> None: ...
@@ -257,7 +256,7 @@ def best_step(
 
 
 class LineSearch:
-    """Steps that lower the objective: summed loss of the training rows plus penalties of all leaf weights."""
+    """Steps that lower the objective: summed loss of the training rows plus penalties of leaf weights."""
 
     def __init__(self, target: Target, penalty: LeafPenalty, F: F64, n_threads: int, *, newton: bool = True) -> None:
         self.F = F
@@ -267,15 +266,12 @@ class LineSearch:
         self.newton: bool = newton
         self.spent = 0.0
         self.total: float = target.total
-        self.objectives: list[float] = [target.mean_loss(F)]
-        """Objective divided by the total weight, before the first and after each round."""
+        self.objectives: list[float] = [target.mean_loss(F)]  # over the total weight, after 0, 1, ... rounds
 
     def step(self, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
-        """Take the first step along `direction` that lowers the objective: `learning_rate` times the best, or the best.
-
-        Returns the step taken, 0 if neither does. `leaves` ``(L, k)`` are each tree's leaf values over `Target.scale`.
-        """
+        """Move F by the first step along `direction` that lowers the objective, and return it; 0 if none does."""
         F = self.F
+        # leaves: values (L, k) of each tree in units of `Target.scale`
         best = self._best(self._slope(direction, np.concatenate([np.empty(0), *(v.ravel() for v in leaves)])))
         for step in (learning_rate * best, best):
             spent = self.spent + sum(self.penalty.cost(step * v) for v in leaves)
@@ -323,8 +319,6 @@ class BoostedTree:
 
 @dataclass(eq=False)
 class GradientRun(BoostingRun):
-    """Rounds that grow trees on the gradients at the scores F of the training rows, and move F: F <- F + step b(x)."""
-
     target: Target
     scored: ScoredRows
     bins: Bins
@@ -387,7 +381,7 @@ class GradientRun(BoostingRun):
         return step, grown
 
     def replay(self, target: Target, penalty: LeafPenalty, intercept: F64, n_rounds: int) -> None:
-        """Refit the leaves of the first rounds on all rows after some were held out; splits and steps stay."""
+        """Refit the leaves of the first rounds on all rows; splits and steps stay."""
         self.target, self.intercept = target, intercept
         self.scored.restart(target, intercept)
         grown, self.grown = self.grown, []
@@ -452,7 +446,7 @@ class GradientRun(BoostingRun):
 
 
 def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -> Callable[[int], float]:
-    """Return the mean loss of held-out rows by their bins, as a function to call after each round in turn."""
+    """Return the mean loss of held-out rows, as a function to call after each round in turn."""
     target = Target.of(run.target.loss, held_out, run.target.scale)
     F = target.first_scores(run.intercept)
     binned = Binned(run.bins, run.bins.encode(held_out.dense, n_threads))

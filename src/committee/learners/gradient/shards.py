@@ -1,8 +1,7 @@
-"""Training rows in shards, perhaps on other machines: boosting's trees from sums over them.
+"""Training rows in shards, perhaps on other machines: boosting's trees from sums over them."""
 
-Sums over rows (histograms, sums of leaves, counts) are sums of whole numbers, in units set by the largest number of all
-shards. So trees and scores have the bits of a fit on one table, for any number of shards of any size.
-"""
+# Sums over rows are sums of whole numbers, in units set by the largest number of all shards. So trees and scores have
+# the bits of a fit on one table.
 
 from __future__ import annotations
 
@@ -45,9 +44,9 @@ class ScoredShard:
 
 @dataclass(eq=False)
 class Shard:
-    """Some of the training rows, in order: codes ``(m, p)``, targets and weights, and their scores in each run."""
+    """Consecutive training rows, with their scores in each run."""
 
-    codes: Any
+    codes: Any  # (m, p)
     n_bins: I32
     target: Target
     n_outputs: int
@@ -147,7 +146,7 @@ class Shard:
         return largest
 
     def terms_of_leaves(self, run: int, tree: tuple[Any, ...], n_nodes: int, k: int, largest: F64) -> I64:
-        """Return the c leaf terms and the row count, summed by leaf, ``(N, c + 1, 4)``: 4 limbs for each sum."""
+        """Return leaf terms and the row count, summed by leaf, ``(N, c + 1, 4)``: 4 limbs for each sum."""
         self.leaf = self._walked(tree)
         sums = _core.node_sums(self._terms(run, k), self.leaf, n_nodes, largest)
         count = np.zeros((n_nodes, 1, sums.shape[2]), dtype=np.int64)
@@ -191,15 +190,11 @@ class Call:
 
 
 class Shards(ABC):
-    """Client of all shards of the training rows. Calls without a result are queued until the next call with one.
-
-    The calls of `journal` give a shard that is rebuilt from its rows the state of the one that was lost. `sizes` are
-    numbers of rows; the shards are all rows, in order.
-    """
+    """Client of all shards of the training rows. Calls without a result are queued until the next call with one."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
-        self.sizes = sizes
-        self.journal: list[Call] = []
+        self.sizes = sizes  # rows of the shards
+        self.journal: list[Call] = []  # give a rebuilt shard the state of the lost one
         self._queue: list[Call] = []
 
     @property

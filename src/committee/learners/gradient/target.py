@@ -36,15 +36,11 @@ _LEAST_HESSIAN = 1e-6  # least hessian of Newton's responses, as a share of the 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Loss with the targets or class numbers of n rows and their weights (`None` if none are given).
-
-    Targets are ``(n,)``, or ``(D, n)`` with one for each of D scores. Losses of the latter add up, each divided by the
-    square of the score's `scale`; gradients are by scores in units of it.
-    """
+    """Loss with targets ``(n,)`` or ``(D, n)``; gradients are by scores in units of `scale`."""
 
     loss: Loss
     y: NDArray[np.generic]
-    w: F64 | None
+    w: F64 | None  # None: equal weights
     scale: F64 | None = None  # unit of each score, (D,), where each has a target of its own
     offset: F64 | None = None  # added to the scores, (n,) or (D, n)
 
@@ -81,7 +77,7 @@ class Target:
         return self.of_rows(rows, None if self.w is None else self.w[rows])
 
     def best_constant(self, n_scores: int) -> F64:
-        """Return the best constant scores, or the best constants to add to the rows' offsets, ``(n_scores,)``."""
+        """Return the constant scores of least loss, added to the offsets if any, ``(n_scores,)``."""
         if self.y.ndim == 2:
             start = [None] * len(self.y) if self.offset is None else self.offset
             return np.array([self._best(y, F, 1).item() for y, F in zip(self.y, start, strict=True)])
@@ -131,7 +127,7 @@ class Target:
         return np.asarray(np.sum(each, axis=0))
 
     def write_gradients(self, F: F64, w: F64 | None, gradient: F64, hessian: F64, n_threads: int) -> None:
-        """Write gradients and hessians of rows of weights w at scores F, with respect to scores in units of `scale`."""
+        """Write gradients and hessians with respect to scores in units of `scale`."""
         write_gradients(self.loss, self.y, F, w, gradient, hessian, n_threads)
         if self.scale is not None:
             gradient /= self.scale[:, None]
@@ -145,10 +141,7 @@ class Target:
         return self.scale if shared else self.scale[k : k + 1]
 
     def best_constants(self, F: F64, leaf: I32, value: F64, bounds: F64, k: int) -> F64:
-        """Return leaf values of least loss within `bounds`, for losses with `leaf_constant`, by the rows at scores F.
-
-        A leaf whose `value` ``(N, D)`` is 0, or that has no rows, keeps it; D = 1 for a tree of score k alone.
-        """
+        """Return leaf values of least loss within `bounds`, ``(N, D)``; D = 1 for a tree of score k alone."""
         single = value.shape[1] == 1
         y, F = np.atleast_2d(self.y), np.atleast_2d(F)
         residual = (y[k : k + 1] if single and len(y) > 1 else y).astype(np.float64) - (F[k : k + 1] if single else F)
@@ -170,11 +163,9 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class PartedRows:
-    """Rows with a mask of held-out units of weight."""
-
     rows: Rows | TargetRows
     units: RowUnits
-    held: Mask
+    held: Mask  # held-out units
 
     def training_target(self, loss: Loss) -> Target:
         return self._target(loss, ~self.held)[1]
@@ -217,10 +208,7 @@ def refits(loss: Loss) -> bool:
 def add_tree(
     F: F64, leaf: I32, value: F64, lines: LeafLines | None, X: Any, step: float, first: int, n_threads: int
 ) -> None:
-    """Add step b(x) to F ``(n,)`` or ``(D, n)`` in place: `value` ``(N, k)`` moves k scores from `first` on.
-
-    X are the encoded rows, for lines in leaves.
-    """
+    """Add step b(x) to F ``(n,)`` or ``(D, n)`` in place: `value` ``(N, k)`` moves k scores from `first` on."""
     for k, scores in enumerate(F[None] if F.ndim == 1 else F[first : first + value.shape[1]]):
         _core.add_leaf_values(scores, leaf, step * value[:, k], n_threads)
         if lines is not None:
@@ -228,7 +216,7 @@ def add_tree(
 
 
 def scores_after(voters: Any, weights: F64, F: F64, X: F64, n_threads: int) -> None:
-    """Add rounds (`Forest`, `Rounds` or `LinearLeaves`) to scores of encoded rows in place, with the bits of fit."""
+    """Add rounds to scores of encoded rows in place, with the bits of fit."""
     for t, step in enumerate(weights.tolist()):
         one = voters[t]
         forest = one.forest if isinstance(one, (Rounds, LinearLeaves)) else one
@@ -347,10 +335,7 @@ class LossBoosting(Boosting):
 
 
 class OffsetClassifier(BaseClassifier):
-    """Classifier whose methods take an `offset`.
-
-    An offset is ``(n,)`` for the score of two classes, else ``(n, n_classes)``; a text names its column.
-    """
+    """Classifier whose methods take an `offset`: ``(n,)`` for the score of two classes, else ``(n, n_classes)``."""
 
     def decision_function(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
         """Score F(x): ``(n,)`` for two classes, positive for ``classes_[1]``; else ``(n, n_classes)``.
@@ -385,7 +370,7 @@ class OffsetClassifier(BaseClassifier):
 
 
 class OffsetRegressor(BaseRegressor):
-    """Regressor whose methods take an `offset`: ``(n,)``, or ``(n, D)`` of D scores; a text names its column."""
+    """Regressor whose methods take an `offset`: ``(n,)``, or ``(n, D)`` of D scores."""
 
     def predict(self, X: Any, *, offset: ArrayLike | str | None = None) -> F64:
         """Predicted number of every row, ``(n,)``; ``(n, D)`` where the learner predicts D of them.

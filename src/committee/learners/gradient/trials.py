@@ -22,32 +22,24 @@ TRIAL_ROUNDS, FEW_TRIAL_ROUNDS = 150, 75  # with "auto" rounds, and with 200 rou
 N_PARTS = 4  # A run of a trial is trained on three of four parts of the rows, and evaluated on the other
 RUNS_BY_ROWS = ((1_000, 4), (5_000, 2), (math.inf, 1))
 MANY_CELLS = 2_000_000  # from as many on, 2 runs at most: on wide tables trials take a large part of the time
+# best rounds of a trial up to which one more takes steps FINER times smaller: on tables of many more columns than rows
+# a few large steps fit all rows, and no round is best, though small steps gain much
 FEW_ROUNDS, FINER = 5, 4
-"""Best rounds of a trial up to which one more trial takes smaller steps, and the factor by which they are smaller.
-
-On tables of many more columns than rows a few large steps fit all rows: no round is best, though small steps gain much.
-"""
+# rows times classes, and rows, from which trials take a sample, and "auto" rounds are fewer
 MANY_SCORES, MANY_ROWS = 400_000, 50_000
-"""Rows times classes, more than two, and rows, from which trials take a sample, and "auto" rounds are fewer."""
-SAMPLED_SCORES, SAMPLED_ROWS = 200_000, 20_000
-"""Rows times classes of that sample, and its least number of rows."""
+SAMPLED_SCORES, SAMPLED_ROWS = 200_000, 20_000  # rows times classes of that sample, and its least rows
 STEP_BY_ROWS = 0.38  # the best total step grows with this power of the rows
 LARGEST_RATE = 0.5
 FEWEST_ROUNDS, MOST_ROUNDS = 200, 1000
 WITHOUT_TRIALS = 0.1  # rate where there are no trials: held-out rows end the run, or there are too few rows
 ERRORS = 2.0  # standard errors by which the held-out loss of other settings must be lower
-SHARE_OF_LOSS = 0.02
-"""Share by which the loss must be lower without draws, as they harm few large steps more than many small ones."""
+SHARE_OF_LOSS = 0.02  # by which the loss must be lower without draws, as they harm few large steps more
 FEW_ROWS = 500  # fewer have no trials of more leaves
 ROWS_OF_ROUND, FEATURES_OF_NODE = 0.7, 0.5  # shares that "auto" draws
-DOUBLINGS = 2
-"""How often trials may replace a number of leaves by twice as many plus one."""
-LEAVES_BY_ROWS = ((50_000, 63), (10_000, 31), (0, 15))
-"""Least number of rows and number of leaves of a tree, measured in docs/defaults.md."""
-N_BLOCKS = 10
-"""Blocks of held-out rows that a jackknife leaves out in turn."""
-TIE = 1e-9
-"""Weight of the loss beside the score, both in units of those before the first round."""
+DOUBLINGS = 2  # of the number of leaves in trials
+LEAVES_BY_ROWS = ((50_000, 63), (10_000, 31), (0, 15))  # least rows, and leaves: docs/defaults.md
+N_BLOCKS = 10  # of held-out rows, which a jackknife leaves out in turn
+TIE = 1e-9  # weight of the loss beside the score, both in units of those before the first round
 
 
 def leaves_by_rows(n: float) -> int:
@@ -55,17 +47,14 @@ def leaves_by_rows(n: float) -> int:
 
 
 def most_leaves(n: float) -> int:
-    """Return the number of leaves for n rows after all doublings."""
-    return (leaves_by_rows(n) + 1 << DOUBLINGS) - 1
+    return (leaves_by_rows(n) + 1 << DOUBLINGS) - 1  # after all doublings
 
 
 @dataclass(frozen=True)
 class RoundSettings:
-    """Most leaves of a tree (0: any number), share of the rows of a round, and columns of each node (0: all)."""
-
-    max_leaf_nodes: int
+    max_leaf_nodes: int  # 0: any number
     subsample: float
-    max_features: int
+    max_features: int  # of a node; 0: all
 
     @classmethod
     def of(cls, learner: Any, rows: Rows | TargetRows, earlier: Any, screened: int | None) -> tuple[int, RoundSettings]:
@@ -89,29 +78,27 @@ class RoundSettings:
         return without_draws, learner.max_leaf_nodes == "auto" and rows.count >= FEW_ROWS
 
 
+# begins a run without the held-out rows, with a learning rate and settings
 Trial: TypeAlias = Callable[[PartedRows, float, RoundSettings], GradientRun]
-"""Function that begins a run without the held-out rows, with a learning rate and settings."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrialResult:
-    """Held-out losses, or values of `TrialScore`, of runs with learning rate `step` * `TRIAL_RATE`."""
+    """Held-out losses of runs with learning rate `step` * `TRIAL_RATE`."""
 
     settings: RoundSettings
-    curve: list[float]
-    """Mean loss after 0, 1, ... rounds."""
-    losses: F64
-    """Loss of each held-out row, or pseudo-value of each block of rows, after the best number of rounds."""
+    curve: list[float]  # mean loss after 0, 1, ... rounds
+    losses: F64  # of each held-out row, or pseudo-value of each block of rows
     weights: F64
     step: float = 1.0
 
     @property
     def rounds(self) -> float:
-        """Best number of rounds, 0.5 if none is best, in rounds of `TRIAL_RATE`."""
+        """Best number of rounds, in rounds of `TRIAL_RATE`."""
         return max(0.5, float(np.argmin(self.curve))) * self.step
 
     def gain_on(self, other: TrialResult) -> tuple[float, float]:
-        """Mean loss of another result minus this one's, on the same rows, and the standard error of this difference."""
+        """Return the mean of the other's losses minus these, and the standard error of this difference."""
         difference, total = other.losses - self.losses, self.weights.sum()
         mean = float(self.weights @ difference / total)
         return mean, float(np.sqrt(self.weights @ (difference - mean) ** 2) / total)
@@ -119,17 +106,11 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Pace:
-    """Rounds and learning rate of a fit, as they follow from a trial.
+    """Rounds T and learning rate a of a fit, from the best total step a T of a trial."""
 
-    Boosting with small steps depends on the rounds T and the rate a almost only through the total step a T.
-    """
-
-    more_step: float
-    """Factor of the total step: the fit has at least a third more rows than the trials, and smaller steps."""
-    rate: float
-    """Rate of "auto" rounds where their number is not at a bound."""
-    fewest: int = FEWEST_ROUNDS
-    """Least number of "auto" rounds."""
+    more_step: float  # factor of the total step: the fit has more rows than the trials
+    rate: float  # of "auto" rounds, where their number is not at a bound
+    fewest: int = FEWEST_ROUNDS  # least number of "auto" rounds
 
     @classmethod
     def of(cls, n_classes: int | None, one_in: int) -> Pace:
@@ -159,7 +140,7 @@ CLASSES, NUMBERS = Pace(1.2, 0.1), Pace(1.8, 0.06)
 
 
 class TrialScore:
-    """Minus the score of a run's held-out rows by the first scorer of `scoring`, plus `TIE` of the loss."""
+    """Minus the score of a run's held-out rows, plus `TIE` of the loss."""
 
     def __init__(self, scoring: Any, parted: PartedRows, run: GradientRun, classes: Any) -> None:
         several = isinstance(scoring, list | tuple) and bool(scoring)
@@ -186,10 +167,7 @@ class TrialScore:
         self._kept = np.atleast_2d(self._run.scored.scores(self._places)).T.copy()
 
     def pseudo_values(self, whole: float) -> F64:
-        """Return jackknife pseudo-values B v - (B - 1) v_b of the value v = `whole` at the kept scores, ``(B,)``.
-
-        v_b is the value without block b of B blocks of rows.
-        """
+        """Return jackknife pseudo-values of the value `whole` over blocks of rows, ``(B,)``."""
         n = len(self.rows)
         block = np.arange(n) % min(N_BLOCKS, n)
         n_blocks = int(block.max()) + 1
@@ -204,7 +182,7 @@ class TrialScore:
 
 
 def one_row_in(n: float, n_classes: int | None) -> int:
-    """Return k if trials take one row in k: 1 but for many rows of more than two classes."""
+    """Return k if trials take one row in k."""
     if n_classes is None or n_classes < 3 or n < MANY_ROWS or n * n_classes < MANY_SCORES:
         return 1
     return max(1, min(math.ceil(n * n_classes / SAMPLED_SCORES), int(n / SAMPLED_ROWS)))
@@ -228,10 +206,7 @@ def tried(
     scored: Callable[[PartedRows, GradientRun], TrialScore] | None = None,
     step: float = 1.0,
 ) -> TrialResult:
-    """Return held-out losses of runs of at most `most` rounds, one run for each of `parted`.
-
-    The runs end early if their least loss is not below a rival's after as many rounds, `PATIENCE_WITH_RIVAL` or more.
-    """
+    """Return held-out losses of runs of at most `most` rounds, one run for each of `parted`."""
     runs = [trial(rows, TRIAL_RATE * step, settings) for rows in parted]
     scores = [scored(rows, run) for rows, run in zip(parted, runs, strict=True)] if scored is not None else []
     sizes = np.array([one.rows.weights.sum() for one in scores])

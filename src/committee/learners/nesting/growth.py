@@ -33,8 +33,7 @@ _LEAST_DECREASE = 1e-6  # least share by which a useful voter's loss is below th
 class Leaf:
     edges: list[tuple[int, int]]  # nodes and answers that lead here; none for the root
     weights: RowWeights  # (n,): D_i E[exp(-H y_i); x_i comes here]
-    mass: float
-    """Sum of the weights, the product of the Z along a single path; the masses of all leaves sum to the bound C."""
+    mass: float  # sum of the weights; the masses of all leaves sum to the bound C
     reach: RowWeights | None = None  # (n,): probability p(l, x_i) of coming here, where the learner keeps it
     share: float | None = None  # expected share of the training rows that come here, where it is known without the rows
     score: float = 0.0  # H of the leaf where one path leads here, or where all paths were given the same votes
@@ -71,8 +70,7 @@ class Growth:
     weights: F64  # (n,): row weights, summing to 1
     eps: float  # smoothing of W in alpha: 1 / (4 n)
     threads: int
-    precision: type[np.float32] | type[np.float64] = np.float64
-    """Type of the leaves' `weights` and `reach`: float32 if many leaves keep theirs."""
+    precision: type[np.float32] | type[np.float64] = np.float64  # type of the leaves' `weights` and `reach`
     keep_reach: bool = False  # leaves keep p(l, x_i), which collecting them needs
     sampled: SampledLearner | None = None  # the weak learner with estimated probabilities
     expected: F64 | None = None  # (n,): present E[H] of the training rows, zeros at first; None where it is not needed
@@ -84,8 +82,7 @@ class Growth:
     edges: list[float] = field(default_factory=list)
     entropies: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)  # expected share of the training rows that come to each voter
-    collected: list[list[int]] = field(default_factory=list)
-    """The nodes inside each collected sub-tree, in the order of collection."""
+    collected: list[list[int]] = field(default_factory=list)  # the nodes inside each collected sub-tree
     bound: float = 1.0  # present C
     useless: bool = False  # no voter at the root is better than a constant vote
 
@@ -97,7 +94,6 @@ class Growth:
         return Leaf([], weights, 1.0, np.ones_like(weights) if self.keep_reach else None, share=1.0)
 
     def branching(self, leaf: Leaf) -> Branching | None:
-        """Train a voter at a leaf; `None` without weight, or if it is no better than a constant vote (see `taken`)."""
         if not leaf.mass > 0.0:
             return None
         if self.sampled is None:
@@ -108,16 +104,13 @@ class Growth:
         return self.taken(leaf, found)
 
     def taken(self, leaf: Leaf, found: Branching | None) -> Branching | None:
-        """Return `found` if it lowers the loss more than a constant vote does, else `None`.
-
-        At the root return the constant voter in place of `None`, or `found` if the learner has none.
-        """
         if found is not None:
             constant_Z = alphas(np.array([found.W.sum(axis=0), [0.0, 0.0]]), self.eps)[1].sum()
             if found.Z.sum() < float(constant_Z) * (1.0 - _LEAST_DECREASE):
                 return found
         if leaf.edges:
             return None
+        # the root needs a voter
         self.useless = True
         constant = self.learner.constant()
         return found if constant is None else self.measured(leaf, constant)
@@ -152,7 +145,7 @@ class Growth:
         return after
 
     def beyond(self, leaf: Leaf, found: Branching) -> Leaf:
-        """Return the leaf that `join` would return, without putting the voter at `leaf`."""
+        """Return the leaf that `join` would return."""
         node = len(self)
         weights = _core.joined_weights(leaf.weights, found.q, self.positive, found.factors, self.threads)
         return Leaf([(node, PLUS), (node, MINUS)], weights, leaf.mass * float(found.Z.sum()), share=leaf.share)
@@ -197,15 +190,13 @@ class Growth:
         return float(self.weights @ ((self.expected > 0.0) != (self.positive == 1)))
 
     def reached(self, leaf: Leaf) -> F64:
-        """Return each row's probability to come to the leaf, ``(n,)``: 1, its `reach`, or weights over D_i exp(-H y_i).
-
-        In float32 the weights are 0 where H y_i > 90 or so; such a row's E[H] lacks later votes, but is far from 0.
-        """
+        """Return each row's probability to come to the leaf, ``(n,)``."""
         if leaf.share == 1.0:
             return np.ones(len(self.weights))
         if leaf.reach is not None:
             kept: F64 = np.minimum(leaf.reach, 1.0, dtype=np.float64)
             return kept
+        # weights over D_i exp(-H y_i); in float32 they are 0 where H y_i > 90 or so
         factors = np.exp(leaf.score * SIGN)[1 - self.positive]
         found = np.zeros_like(self.weights)
         np.divide(leaf.weights, self.weights, out=found, where=self.weights > 0.0)
@@ -222,11 +213,7 @@ class Growth:
 
 
 def relative_entropy(weights: RowWeights, own: F64) -> float:
-    """Return sum_i D_i ln(w_i / D_i), D the normalised weights and w the rows' own, which sum to one; 0 where D is w
-    (Grossmann, section 6).
-
-    Equation: weight-entropy (docs/theory.md).
-    """
+    """Return sum_i D_i ln(w_i / D_i) (Grossmann, section 6). Equation: weight-entropy (docs/theory.md)."""
     D = weights.astype(np.float64)
     D /= D.sum()
     heavy = D > 0.0
@@ -234,25 +221,16 @@ def relative_entropy(weights: RowWeights, own: F64) -> float:
 
 
 def alphas(W: F64, eps: float) -> tuple[F64, F64]:
-    """Return alpha_a = 1/2 ln((W^{aa} + eps) / (W^{a,-a} + eps)), Z_a = W^{aa} exp(-alpha_a) + W^{a,-a} exp(alpha_a).
-
-    Without smoothing Z_a is the least possible, 2 sqrt(W^{a+} W^{a-}) (Grossmann, sections 3.1 and 4.2).
-
-    Equation: probabilistic-alpha (docs/theory.md).
-    """
+    """Return alpha_a and Z_a of answers a (Grossmann, section 4.2). Equation: probabilistic-alpha (docs/theory.md)."""
     own, other = np.diag(W), np.array([W[PLUS, MINUS], W[MINUS, PLUS]])
     alpha = 0.5 * np.log((own + eps) / (other + eps))
     return alpha, own * np.exp(-alpha) + other * np.exp(alpha)
 
 
 def look_ahead(growth: Growth) -> Iterator[None]:
-    """Grow a sum, choosing after each draw from its last voter between the next voter and one more draw.
+    """Grow a sum, choosing after each draw between the next voter and one more draw; yields after every voter.
 
-    Both are tried: training the next voter with the present estimate and one draw of it lowers the bound by the factor
-    Z_{T+1} in S_A seconds, one more draw by Z_T' / Z_T in S_B. The lower of ln(Z_{T+1}) / S_A and ln(Z_T' / Z_T) / S_B
-    is kept (Grossmann, section 3.2, second approach). Yields after every voter.
-
-    Equation: look-ahead (docs/theory.md).
+    Grossmann, section 3.2, second approach. Equation: look-ahead (docs/theory.md).
     """
     assert growth.sampled is not None
     leaf = growth.root()

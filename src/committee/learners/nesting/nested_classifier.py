@@ -55,8 +55,7 @@ _OF_VOTERS = {
     "edges_": "edges",
     "reach_": "shares",
     "entropies_": "entropies",
-}
-"""Fitted attributes that have a float64 for each voter, and the lists of `Growth` that they are made of."""
+}  # fitted attributes that have a float64 for each voter, and their lists of `Growth`
 
 
 @dataclass
@@ -66,7 +65,7 @@ class Run:
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Index of each graph's first node among all nodes, then the number of nodes, ``(O + 1,)``."""
+        """Index of each graph's first node, then the number of nodes, ``(O + 1,)``."""
         return np.concatenate([[0], np.cumsum([len(growth) for growth in self.growths])]).astype(np.int64)
 
 

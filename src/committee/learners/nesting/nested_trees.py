@@ -154,8 +154,7 @@ _MOST_NESTED = 30  # levels of trees in trees; 30 of two nodes are a billion vot
 
 Collect: TypeAlias = Literal["confidence", "sign"]
 Rate: TypeAlias = Literal["voters", "seconds"]
-Growing: TypeAlias = Generator[None, None, list[Leaf]]
-"""A growing tree: yields after every voter, and returns the leaves."""
+Growing: TypeAlias = Generator[None, None, list[Leaf]]  # yields after every voter, and returns the leaves
 
 
 @with_parameters
@@ -284,16 +283,13 @@ class MatryoshkaClassifier(NestedClassifier):
 
 @dataclass
 class Collector:
-    """Collector of a sub-tree into one node: the leaves that vote + become its + edge, the others its - edge.
-
-    Equation: collected-leaves (docs/theory.md).
-    """
+    """Collector of a sub-tree into one node. Equation: collected-leaves (docs/theory.md)."""
 
     growth: Growth
     collect: Collect
 
     def collected(self, entry: Leaf, leaves: Sequence[Leaf], nodes: Sequence[int]) -> tuple[Leaf, Leaf]:
-        """Merge the leaves of a sub-tree grown at `entry` into a + and a - leaf; either may have no edges."""
+        """Merge the leaves of a sub-tree grown at `entry` into a + and a - leaf."""
         growth = self.growth
         growth.collected.append(sorted(nodes))
         entered = self._by_reach(entry)
@@ -374,7 +370,7 @@ def nested(growth: Growth, collector: Collector, leaf: Leaf, sizes: Sequence[int
 
 @dataclass(eq=False)
 class Site:
-    """A node of the greedy builder's tree: one voter, or a collected sub-tree, put at the leaf `entry`."""
+    """Node of the greedy builder's tree: one voter, or a collected sub-tree."""
 
     entry: Leaf
     nodes: list[int]  # the graph's nodes in it
@@ -390,13 +386,7 @@ class Site:
 
 
 class GreedyNest:
-    """The greedy matryoshka: grow at the leaf of most mass, and collect where that lowers the bound faster.
-
-    After each new voter the sub-trees that hold it are tested, the outermost first, until one is collected (Grossmann,
-    section 5.4, eqs. 12 to 14).
-
-    Equation: greedy-matryoshka (docs/theory.md).
-    """
+    """Greedy matryoshka (Grossmann, section 5.4, eqs. 12 to 14). Equation: greedy-matryoshka (docs/theory.md)."""
 
     def __init__(self, growth: Growth, collector: Collector, rate: Rate) -> None:
         self.rate = rate

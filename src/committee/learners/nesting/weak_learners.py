@@ -30,10 +30,10 @@ from committee.voters.probabilistic_voters import (
 
 Answer: TypeAlias = Callable[[], NDArray[np.bool_]]  # one random answer on every training row
 Normaliser: TypeAlias = Callable[[F64], float]  # Z of an estimate of q
+# number of draws, or the rule that ends them
 Stopping: TypeAlias = int | Literal["first_rise", "stopwatch", "look_ahead"]
-"""Number of draws, or the rule that ends them: see `estimated_by_draws` and `look_ahead`."""
+# column, edge, ascending, q of missing values, Z, words of categories
 StumpFound: TypeAlias = tuple[int, int, bool, float, float, NDArray[np.uint32] | None]
-"""Column, edge, ascending, q of missing values, Z, words of categories, as `_core.StumpSearch.best` returns them."""
 
 MOST_DRAWS = 1000  # draws after which either rule ends: Z never rises for a voter with a constant answer
 LEAST_Z = 1e-300  # taken in logarithms for the Z of 0 of a voter that is never wrong
@@ -44,16 +44,12 @@ class Trained:
     voter: Any  # in the weak learner's own form
     q: F64 | None  # (n,); None for an oracle without answers so far, and for voters in the graph
     n_draws: int = 0  # answers that q was estimated from; 0 where it is exact
+    # draws an oracle's answers on the training rows
     answers: Callable[[np.random.Generator], NDArray[np.bool_]] | None = None
-    """Draws one answer of an oracle on every training row; None where q is known."""
 
 
 class StumpLearner:
-    """Stumps of least Z: thresholds, with a given softness in standard deviations of the column, or sets of categories.
-
-    Z is concave in q, and Phi((x - c) / s) is a mixture of hard thresholds around c, so that Z cannot decrease as s
-    grows (docs/theory.md): the least Z has the least softness, which is therefore a parameter.
-    """
+    """Stumps of least Z, on soft thresholds or sets of categories."""
 
     def __init__(self, rows: Rows, binned: Binned, positive: NDArray[np.uint8], softness: float, threads: int) -> None:
         self._record: FitRecord | None = None
@@ -62,6 +58,7 @@ class StumpLearner:
         self.edges: F64 = binned.bins.edges
         self.offset: NDArray[np.int64] = binned.bins.offset
         spread = deviations(self.columns, rows.weights, binned.bins.n_categories > 0)
+        # not searched, as the least Z has the least softness: Z is concave in q (docs/theory.md)
         with np.errstate(over="ignore"):  # q is 1/2 everywhere
             self.softness: F64 = np.minimum(softness * spread, np.finfo(np.float64).max)
         self.search = _core.StumpSearch(
@@ -73,7 +70,6 @@ class StumpLearner:
         self._record = record
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
-        """Return a stump for rows of these weights (not normalised); None if none is better than a constant vote."""
         feature, edge, ascending, missing, _, words = self._best(weights)
         if feature < 0:
             return None
@@ -125,7 +121,6 @@ class VoterLearner:
         self.seed: int = int(random.randint(2**31 - 1))
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
-        """Return a voter for rows of these weights (not normalised); None if they are of one class only."""
         # rows without weight are left out: hard voters upstream leave most rows of a deep node without
         heavy = np.flatnonzero(weights > 0)
         if len(np.unique(self.y[heavy])) < 2:
@@ -177,10 +172,7 @@ def deviations(X: F64, weights: F64, categorical: NDArray[np.bool_]) -> F64:
 
 
 def bin_positions(X: F64, binned: Binned) -> F64:
-    """Return the middle of the least and greatest value of every bin, of all columns end to end.
-
-    It is an edge for an empty bin, 0 for categories and infinite middles, and exact for a bin of one distinct value.
-    """
+    """Return the middle of the least and greatest value of every bin, of all columns end to end."""
     bins, codes = binned.bins, binned.dense
     positions = []
     for j, n in enumerate(bins.n_bins.tolist()):
@@ -207,10 +199,7 @@ def bin_positions(X: F64, binned: Binned) -> F64:
 
 
 class SampledLearner:
-    """A weak learner whose voters' probabilities are estimated from their answers.
-
-    Oracles have answers only; for voters whose q is known, answers are drawn with probability q.
-    """
+    """A weak learner whose voters' probabilities are estimated from their answers."""
 
     def __init__(
         self, learner: WeakLearner, stopping: Stopping, estimate: Estimate, random: np.random.RandomState
@@ -241,8 +230,6 @@ class SampledLearner:
 
 
 class Sampling:
-    """Answers of a voter that are drawn one after the other, and the estimate of q from them."""
-
     def __init__(self, answer: Answer, estimate: Estimate, voter: Any = None) -> None:
         self.estimate, self.voter = estimate, voter
         self.answer: Answer = answer
@@ -263,19 +250,12 @@ class Sampling:
 def estimated_by_draws(
     answer: Answer, Z: Normaliser, stopping: Stopping, estimate: Estimate, seconds: float
 ) -> tuple[F64, int]:
-    """Draw as many answers as `stopping` requires, and return the estimate of q ``(n,)`` and the number of draws.
-
-    "first_rise" ends when the estimate of Z rises for the first time. "stopwatch" compares the decrease of ln Z per
-    second of one more draw, ln(Z' / Z) / s, with that of the next voter, forecast as ln(Z_1) / S, where Z_1 is Z after
-    the first draw, and S the `seconds` of training plus those of that draw. (Grossmann, section 3.2, trains the next
-    voter, which is `look_ahead`.)
-
-    Equation: stopwatch (docs/theory.md).
-    """
+    """Return the estimate of q ``(n,)``, and the number of draws. Equation: stopwatch (docs/theory.md)."""
     begun = time.perf_counter()
     sampling = Sampling(answer, estimate)
     q = sampling.q()
     last = log(max(Z(q), LEAST_Z))
+    # a forecast; Grossmann, section 3.2, trains the next voter (`look_ahead`)
     next_voter = last / max(seconds + time.perf_counter() - begun, 1e-9)
     most = MOST_DRAWS if isinstance(stopping, str) else stopping
     while most > sampling.n_draws:

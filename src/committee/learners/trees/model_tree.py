@@ -242,16 +242,12 @@ class BoostedTree:
 
 @dataclass(frozen=True, eq=False)
 class ModelTree:
-    """A fitted model tree: one tree, or one for each class, and the linear scores ``(m, O)`` of the `drawn` rows.
-
-    `risk` is that of each leaf before and after every step, ``(L, O, B + 1)``, or the last alone, ``(L, O, 1)``, if
-    steps are not recorded; the L leaves are those of all trees.
-    """
+    """A fitted model tree: one tree, or one for each class."""
 
     trees: tuple[BoostedTree, ...]
-    drawn: I32
-    scores: F64
-    risk: F64
+    drawn: I32  # (m,): training rows
+    scores: F64  # (m, 1) or (m, K): of these rows
+    risk: F64  # by leaf of all trees, score of a tree, and recorded step
 
     @property
     def predicted(self) -> I64:
@@ -275,17 +271,11 @@ class ModelTreeTable:
         weights: F64,
         drawn: I32,
         seed: int,
-        of_scores: F64 | None = None,
+        of_scores: F64 | None = None,  # (n, K): row weights of each score
         *,
-        record: bool = False,
+        record: bool = False,  # risks by step
     ) -> ModelTree:
-        """Return a model tree on the drawn rows, whose weights ``(n,)`` are positive; if `record`, with risks by step.
-
-        With `of_scores` ``(n, K)`` Newton steps of the score of class k weigh the rows by column k, as does the growth
-        of a tree per class.
-
-        Equation: model-tree (docs/theory.md).
-        """
+        """Return a model tree on the drawn rows. Equation: model-tree (docs/theory.md)."""
         if limits.tree == "shared" or self.n_classes == 2:
             return self._shared(limits, weights, drawn, seed, self.labels, self.n_classes, of_scores, record=record)
         by_class = np.repeat(weights[:, None], self.n_classes, axis=1) if of_scores is None else of_scores
@@ -348,10 +338,7 @@ class ModelTreeTable:
 
 
 def whole_weights(weights: F64) -> F64:
-    """Round weights ``(n,)`` to multiples of a power of two, 2^-25 to 2^-24 of their sum; positive ones stay positive.
-
-    Squares of their sums are exact, so that splits of many classes are found by class sums of the rows on one side.
-    """
+    """Round weights to multiples of a power of two, so that squares of their sums are exact."""
     unit = 2.0 ** (ceil(log2(weights.sum())) - 25)
     return np.where(weights > 0.0, np.maximum(np.rint(weights / unit), 1.0) * unit, 0.0)
 
@@ -456,18 +443,13 @@ def pruned(
     limits: ModelTreeLimits,
     seed: int,
 ) -> GrownTree:
-    """Return the tree without splits below which scores err more than the node's own (Quinlan 1987).
-
-    Scores are boosted in every node on two thirds of its rows, at most `MOST_ROWS`, and evaluated on the other third.
-    Rows weigh as in the data, not as in the round of boosting, as late rounds put most of the weight on few rows.
-
-    Equation: reduced-error (docs/theory.md).
-    """
+    """Return the tree after reduced-error pruning (Quinlan 1987). Equation: reduced-error (docs/theory.md)."""
     if tree.left[0] < 0:
         return tree
     rows = RowsOfNodes.of(tree, drawn)
     held_out = (np.random.default_rng(seed).random(len(table.D)) < HELD_OUT).astype(np.uint8)
     n_steps = N_STEPS_OF_MANY if n_outputs > limits.most_classes > 0 else N_STEPS
+    # rows weigh as in the data: late rounds of boosting put most of the weight on few rows
     errors = _core.held_out_errors(
         table.D, rows.rows, rows.begin, rows.end, labels, table.weights, held_out, n_outputs, limits.link, n_steps,
         SCORE_CAP[limits.link], MOST_ROWS, table.threads, limits.most_classes,

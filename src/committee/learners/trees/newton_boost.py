@@ -1,7 +1,6 @@
-"""Boosting of linear scores, on the whole table or in leaves, by Newton steps per class or joint gradient steps.
+"""Boosting of linear scores, on the whole table or in leaves, by Newton steps per class or joint gradient steps."""
 
-Scores are ``(n, O)``: O = 1 for two classes, otherwise K.
-"""
+# scores are (n, O): O = 1 for two classes, otherwise K
 
 from __future__ import annotations
 
@@ -29,9 +28,8 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 LineStep: TypeAlias = tuple[I32, F64, F64]  # design column, intercept and slope of a step of every output, (O,) each
 
+# limits of training scores, which separable leaves reach: much lower ones would stop leaves that still gain
 SCORE_CAP: dict[LinkName, float] = {"probit": 20.0, "logit": 40.0}
-"""Limit of training scores, which a separable leaf reaches; with a much lower one outliers would stop the boosting of a
-leaf whose other rows still gain."""
 MAX_HALVINGS = 30  # A step that overshoots is halved at most so often
 ROUNDING = 1e-14  # A relative change of the risk below this is rounding: boosting has converged
 
@@ -41,10 +39,7 @@ ROUNDING = 1e-14  # A relative change of the risk below this is rounding: boosti
 
 @dataclass(frozen=True)
 class JointLikelihood:
-    """ln P of the classes of rows, P(k | x) = Psi(F_k) / sum_j Psi(F_j), Psi = Phi or sigma, and its derivatives.
-
-    For two classes P(1 | x) = Psi(F).
-    """
+    """ln P of the classes, P(k | x) = Psi(F_k) / sum_j Psi(F_j), Psi = Phi or sigma, and its derivatives."""
 
     link: LinkName
 
@@ -65,12 +60,7 @@ class JointLikelihood:
         return float(v @ self.losses(F, labels) / v.sum())
 
     def gradient(self, F: F64, labels: NDArray[np.uint16]) -> F64:
-        """Return the gradient of ln P(y | x), ``(n, O)``: lambda(F_k) ([y = k] - P(k)), lambda = Psi' / Psi.
-
-        For two classes it is y lambda(y F), y = +-1.
-
-        Equation: joint-gradient (docs/theory.md).
-        """
+        """Return the gradient of ln P(y | x), ``(n, O)``. Equation: joint-gradient (docs/theory.md)."""
         if F.shape[1] == 1:
             sign = np.where(labels == 1, 1.0, -1.0)[:, None]
             return np.asarray(sign * self._rates(sign * F))
@@ -79,7 +69,7 @@ class JointLikelihood:
         return gradient
 
     def information(self, F: F64, d: F64) -> F64:
-        """Return each row's expected squared derivative of ln P(y | x) along d ``(n, O)``: Var_P(lambda(F_k) d_k)."""
+        """Return each row's expected squared derivative of ln P(y | x) along d ``(n, O)``."""
         if F.shape[1] == 1:
             return (self._rates(F) * self._rates(-F) * d**2)[:, 0]
         P, slope = np.exp(self.log_shares(F)), self._rates(F) * d
@@ -92,7 +82,7 @@ class JointLikelihood:
 
 
 def leaf_losses(link: LinkName, F: F64, labels: NDArray[np.uint16], joint: bool) -> F64:
-    """Return the loss of "class k or not", ``(n, O)``, by each score alone; if `joint`, by P(k) from all scores."""
+    """Return the loss of "class k or not" of each score, ``(n, O)``."""
     n_scores = F.shape[1]
     positive = labels[:, None] == (np.ones(1) if n_scores == 1 else np.arange(n_scores))
     if joint and n_scores > 1:
@@ -139,8 +129,7 @@ class NewtonBoost:
 @dataclass(frozen=True, eq=False)
 class Boosted:
     voters: LinearScores | Forest  # one linear score, or the stumps in the order of their steps and outputs
-    path: I32
-    """``(O, B)``: design column (lines) or column of the table (stumps) of every step; -1: a constant, -2: no step."""
+    path: I32  # (O, B): column of the design (lines) or the table (stumps) of every step; -1: a constant, -2: no step
     risk: F64  # (O, B + 1): mean training loss before and after every step
 
 
@@ -156,7 +145,7 @@ class NewtonRun(BoostingRun):
 
     @abstractmethod
     def staged_votes(self, X: F64) -> Callable[[int], F64]:
-        """Return a function of t = 1, 2, ... for the votes ``(n, O)`` of step t on X; call it for each t in turn."""
+        """Return a function of t for the votes ``(n, O)`` of step t on X, to call for t = 1, 2, ... in turn."""
 
     @abstractmethod
     def boosted(self, n_rounds: int) -> Boosted: ...
@@ -184,8 +173,6 @@ class JointRun(NewtonRun):
 
 
 class LineRun(NewtonRun):
-    """Lines of design columns, all by one kernel call; for held-out losses the steps are computed again one by one."""
-
     one_by_one = False
 
     def __init__(self, boost: NewtonBoost, rows: Rows, table: TableSchema) -> None:
@@ -280,10 +267,8 @@ class JointLineRun(JointRun, LineRun):
 
 # --- leaves -----------------------------------------------------------------------------------------------------------
 
+# intercepts, coefficients, scores of the rows, path and risk by step
 BoostedScores: TypeAlias = tuple[F64, F64, F64, I32, F64]
-"""Intercepts, coefficients, scores of the rows, path and risk by step, as `_core.linear_boost` returns them.
-
-Without a record the path is empty, and the risk is that after the last step."""
 
 CANDIDATES = (1, 2, 5, 10, 20, 50, 100)  # numbers of steps that cross-validation chooses among
 N_FOLDS = 5
@@ -331,10 +316,7 @@ class LeafBoosting:
         )  # fmt: skip
 
     def errors(self, rows: I32, scores: F64) -> F64:
-        """Return the weight of each row that a score misclassifies, else 0, ``(m, O)``.
-
-        If `joint`, every score misclassifies the rows whose largest score is of another class.
-        """
+        """Return the weight of each row that a score misclassifies, else 0, ``(m, O)``."""
         if self.joint and self.n_outputs > 1:
             others = (scores.argmax(axis=1) != self.labels[rows]) * self.weights[rows]
             return np.repeat(others[:, None], self.n_outputs, axis=1)
@@ -360,10 +342,9 @@ def boosted_leaves(boosting: LeafBoosting, leaves: LeafRows, n_steps: int | Lite
 
 
 def chosen_steps(boosting: LeafBoosting, leaves: LeafRows, seed: int) -> I64:
-    """Return the fewest steps of least held-out error among the candidates, for each score of each leaf, ``(L, O)``.
+    """Return the steps of least held-out error of each leaf's scores, ``(L, O)`` (Landwehr, Hall and Frank 2005).
 
-    As in logistic model trees (Landwehr, Hall and Frank 2005), but each score of each leaf has a number of its own. A
-    leaf of one class has the least candidate. Equation: leaf-steps (docs/theory.md).
+    Equation: leaf-steps (docs/theory.md).
     """
     leaf = np.repeat(np.arange(len(leaves.start) - 1), np.diff(leaves.start))
     fold = folds(leaf, boosting.labels[leaves.rows], seed)
@@ -394,10 +375,7 @@ def folds(leaf: I64, labels: NDArray[np.uint16], seed: int) -> I64:
 
 
 def without_each_fold(rows: I32, leaf: I64, fold: I64) -> tuple[I32, I64, I64]:
-    """Return, for each pair of a leaf and its fold, the leaf's rows in other folds, end to end, and the pairs' starts.
-
-    The third array ``(m,)`` has the index of each row's own pair. Each leaf must have rows of at least two folds.
-    """
+    """Return the leaf's rows in other folds of each pair (leaf, fold), the pairs' starts, and each row's own pair."""
     own = leaf * N_FOLDS + fold
     problems = np.unique(own)
     row, other = np.nonzero(fold[:, None] != np.arange(N_FOLDS))

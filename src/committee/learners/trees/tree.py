@@ -230,10 +230,7 @@ STRENGTHS = 2.0 ** (np.arange(-8, 21) / 2)  # that are tried, in rows
 
 
 def shrunk_shares(tree: GrownTree, strength: float) -> F64:
-    """Return class shares ``(N, K)`` of a tree's nodes, shrunk towards those of their ancestors.
-
-    With P_t the shares of the training rows at node t and W_t their weight, the root keeps its own, and a node t below
-    s has q_t = q_s + (P_t - P_s) / (1 + strength / W_s). Every class of the root has a share above 0 in every node.
+    """Return the nodes' class shares ``(N, K)``, shrunk towards their ancestors'.
 
     Equation: leaf-shrinkage (docs/theory.md).
     """
@@ -253,22 +250,17 @@ def _shrunk(shares: F64, tree: GrownTree, strengths: F64) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class TreeOfFold:
-    """A tree grown on the training rows of a fold, and the leaves of its test rows, which count as `n_test` rows."""
+    """A tree grown on a fold's training rows, and the leaves of its test rows."""
 
     tree: GrownTree
     leaf: NDArray[np.int32]
     labels: NDArray[np.uint16]
     weights: F64
-    n_test: int
+    n_test: int  # rows that the test weights stand for
 
 
 def best_strength(trees: Iterable[TreeOfFold]) -> float | None:
-    """Return the strength of least log loss on the test rows of folds.
-
-    Folds are taken until they have `ENOUGH_ROWS` test rows. Each of these is added once more, with 1 / n_rows of its
-    weight and all classes equally likely, so that the smallest strength does not win if all rows are right. None if no
-    fold's training rows have all classes.
-    """
+    """Return the strength of least log loss on the test rows of folds."""
     total, loss, anywhere, n_rows = 0.0, np.zeros(len(STRENGTHS)), np.zeros(len(STRENGTHS)), 0
     for one in trees:
         shares = class_shares(one.tree)
@@ -277,6 +269,7 @@ def best_strength(trees: Iterable[TreeOfFold]) -> float | None:
         leaf, place = np.unique(one.leaf, return_inverse=True)
         surprise = -np.log(_shrunk(shares, one.tree, STRENGTHS)[leaf])
         loss += one.weights @ surprise[place, one.labels]
+        # each test row with equally likely classes, so that the least strength does not win if all rows are right
         anywhere += np.bincount(place, one.weights) @ surprise.mean(axis=1)
         total, n_rows = total + float(one.weights.sum()), n_rows + one.n_test
         if n_rows >= ENOUGH_ROWS:
@@ -288,21 +281,16 @@ def best_strength(trees: Iterable[TreeOfFold]) -> float | None:
 
 
 def abstention_z(right: float, wrong: float, n_classes: int) -> float:
-    """Return Z of voting with shares P right and N wrong, the rest abstaining.
-
-    Z = 1 - P - N + K P^(1/K) (N / (K - 1))^((K - 1)/K) if (K - 1) P > N, else 1: the least of
-    1 - P - N + P exp(-alpha) + N exp(alpha / (K - 1)) over alpha >= 0.
-
-    Equation: abstentions (docs/theory.md).
-    """
+    """Return Z of voting with shares P right and N wrong. Equation: abstentions (docs/theory.md)."""
     K = n_classes
     if (K - 1) * right <= wrong:
         return 1.0
+    # the least of 1 - P - N + P exp(-alpha) + N exp(alpha / (K - 1)) over alpha >= 0
     return float(1.0 - right - wrong + K * right ** (1 / K) * (wrong / (K - 1)) ** ((K - 1) / K))
 
 
 def best_abstention(tree: GrownTree) -> NDArray[np.int32]:
-    """Return the votes of least Z of a grown stump's nodes: a leaf votes for its heaviest class or abstains (-1)."""
+    """Return the votes of least Z of a grown stump's nodes, -1 where they abstain."""
     leaves = np.flatnonzero(tree.feature < 0)
     W = tree.sums[leaves] / tree.sums[leaves].sum()
     heaviest, right = majority_class(W), W.max(axis=1)
