@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 FORMAT_ROWS = 10_000
-"""Number of first rows of new files from which the formats of their columns are detected."""
+"""Number of first rows from which the formats of columns are detected."""
 
 
 def open_chunks(
@@ -152,27 +152,19 @@ def _row_bar(terminal: Console, task: str, total: int) -> AbstractContextManager
 
 @dataclass(frozen=True)
 class ChunkFormats:
-    """Formats of the columns of a table in chunks.
-
-    In `pieces`, columns that the reader would misread as numbers are text. `forms` are formats by column, also of plain
-    numbers. `rows` are the first rows, with marks for missing cells replaced by nulls.
-    """
+    """Formats of the columns of a table in chunks, and its first rows with nulls for missing-cell marks."""
 
     pieces: Pieces
     rows: pl.DataFrame
     forms: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     blanks: dict[str, str] = field(default_factory=dict)
-    """A cell of the first rows with blanks around it, by column of text that has any."""
+    """A cell with blanks around it, by column of text."""
 
     def checked(
         self, target: str | None, table: TableOptions, marks: dict[str, Counter[str]] | None = None
     ) -> tuple[CheckedFiles, dict[str, str]]:
-        """Return the files to learn from, without rows that lack `target`, and a dictionary of cells with blanks.
-
-        A pass over the files adds to it a cell for each column that has none in `blanks`, and to `marks` the counts of
-        common marks for missing cells.
-        """
+        """Return the files to learn from; a pass over them completes `marks` and the returned cells with blanks."""
         stripped = StrippedFiles(self.pieces.source, self.blanks)
         how: dict[str, Any] = {"missing": table.form.missing, "dates": table.dates}
         converted = convert_files(stripped, self.forms, **how, marks={} if marks is None else marks)
@@ -337,7 +329,7 @@ def model_chunks(
     marks: dict[str, Counter[str]],
     numbers: Sequence[str],
 ) -> Pieces:
-    """Select and convert features of a model, `answers` and `numbers`; without names all columns stay as they are."""
+    """Select and convert the features of a model, and the columns `answers` and `numbers`."""
     columns = LearnedColumns.of_model(learner)
     names = columns.names
     if names is None:
@@ -379,10 +371,7 @@ def read_all_chunks(
     target_of: Callable[[list[str]], str],
     further: Mapping[str, str | None],
 ) -> tuple[pl.DataFrame, str]:
-    """Return the rows of all files and the target, which `target_of` selects from the names of all columns.
-
-    `further` are columns of numbers by option.
-    """
+    """Return the rows of all files and the target; `further` are columns of numbers by option."""
     import polars as pl
 
     columns = LearnedColumns.of_model(learner)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from committee.vote.adapters.boosted_model import BoostedModel
 
 TRUSTED = (
+    # arrays of nodes and their container, which run no code
     "sklearn.tree._tree.Tree",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.utils._bunch.Bunch",
@@ -29,7 +30,7 @@ TRUSTED = (
     "functools.partial",
     "sklearn.utils.validation.check_array",
 )
-"""Types that are read besides those that skops trusts: arrays of nodes, which run no code, and containers of these."""
+"""Types that are read besides those that skops trusts."""
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 

@@ -52,8 +52,6 @@ def _caused_by_interrupt(error: BaseException | None) -> bool:
 
 
 class DeferredImports:
-    """Finder that defers the execution of the `DEFERRED` modules to the first use of an attribute."""
-
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:

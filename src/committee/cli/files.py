@@ -28,7 +28,6 @@ NOT_SAVED = "the model is not saved; name a file by --output"
 FIGURES = (".svg", ".png", ".pdf")
 
 OTHER_MODELS = (".pkl", ".pickle", ".joblib", ".skops", ".json", ".ubj", ".cbm", ".txt", ".onnx")
-"""Endings of model files of other formats."""
 
 PREDICTIONS = (".csv", ".csv.gz", ".parquet", ".feather", ".arrow", ".ipc")
 
@@ -40,13 +39,12 @@ _MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".feather", b"\x1f\x8b": ".csv.gz", b"
 
 @contextmanager
 def standard_input_as_file(data: Sequence[Path]) -> Iterator[list[Path]]:
-    """Yield `data` with ``-`` replaced by a file: tables are read more than once."""
     if STANDARD not in data:
         yield list(data)
         return
     if list(data).count(STANDARD) > 1:
         raise ValueError("- is named twice, and standard input can be read only once; name it once")
-    with scratch_folder() as folder:
+    with scratch_folder() as folder:  # tables are read more than once
         path = folder / "standard-input"
         with path.open("wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
@@ -129,7 +127,6 @@ def store_formats(learner: Any, forms: Mapping[str, str], missing: Sequence[str]
 
 
 def copy_metadata(source: Any, model: Any) -> None:
-    """Copy column formats, missing-value markers and the provenance, without its estimate, to a derived model."""
     if source.table_ is not None:
         store_formats(model, source.table_.forms, source.table_.missing)
     if (provenance := getattr(source, "provenance_", None)) is not None:

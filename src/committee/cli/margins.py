@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 OBJECTIVES = (
     "soft_margin", "doom", "min_margin", "variance", "mincq", "tandem", "uniform", "rank", "percentile", "range",
 )  # fmt: skip
-"""Names for the help; a test compares them with the objectives that exist."""
+"""Names of the objectives, for the help."""
 
 FEW = 0.05
 """A note is printed if a smaller share of the voters keeps a weight."""

@@ -41,7 +41,7 @@ def read_for_model(
     answers: Sequence[str] = (),
     rows_needed: bool = True,
 ) -> pl.DataFrame:
-    """Read a table by the formats of a model; `ids`, unless features, are not converted, `answers` become numbers."""
+    """Read a table by the column formats of a model, with the further columns `ids` and `answers`."""
     from committee.cli.training_table import PrintingReader
 
     check_not_dropped(learner, table.dropped)
@@ -136,7 +136,6 @@ def read_labelled_rows(
     exposure: str | None = None,
     weight: str | None = None,
 ) -> LabelledRows:
-    """Read features and target, by default that of the training, else the only column that the model does not use."""
     used = set(LearnedColumns.of_model(learner).used)
     if target in used:
         raise ValueError(f"target {target!r} is a column that the model uses; name the column that it predicts")

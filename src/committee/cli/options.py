@@ -149,7 +149,7 @@ class TrainingOptions(LabelledOptions):
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the fields of the dataclasses among its parameters as options; its `data` may be ``-``."""
+    """Give a command the fields of the dataclasses among its parameters as options."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {
         name: each.annotation for name, each in signature.parameters.items() if is_dataclass(each.annotation)
@@ -177,10 +177,11 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def split_names(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Split ``--drop a,b --drop c`` into names; an empty value is the column without a name."""
+    """Split ``--drop a,b --drop c`` into names."""
     found: list[str] = []
     for value in values or ():
         names = [name.strip() for name in value.split(",")]
+        # an empty value is the column without a name
         found += names if names == [""] else [name for name in names if name]
     return tuple(found)
 

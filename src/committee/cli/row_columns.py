@@ -1,7 +1,4 @@
-"""Columns with one value per row that models do not learn from as such: groups, times, weights and exposures.
-
-Exposures are units over which counts and amounts accumulate, such as years insured.
-"""
+"""Columns with one value per row that models do not learn from as such: groups, times, weights and exposures."""
 
 from __future__ import annotations
 
@@ -74,13 +71,13 @@ class RowColumns:
         return () if self.weight is None else (self.weight,)
 
     def named_options(self, error: str) -> str:
-        """Replace the parameters `keep` and `numeric` in a message by the option that gave the column."""
+        """Replace parameters in a message by the options of the command line."""
         for option, name in self.named.items():
             error = re.sub(rf"^(--)?(keep|numeric) names {re.escape(repr(name))}", f"{option} names {name!r}", error)
         return error
 
     def to_read(self, table: TrainingOptions) -> TrainingOptions:
-        """Return the options by which files are read: times are not dropped, though models may not learn from them."""
+        # a dropped time is read, and is no feature
         return table if self.time is None else replace(table, drop=[n for n in table.dropped if n != self.time])
 
     def check(self, target: str | None, dropped: tuple[str, ...] = (), exposure: str | None = None) -> None:
@@ -117,7 +114,6 @@ class RowValues:
 def take_row_columns(
     frame: pl.DataFrame, columns: RowColumns, dropped: tuple[str, ...] = ()
 ) -> tuple[pl.DataFrame, RowValues]:
-    """Take groups, times and weights out of a table; times also stay in it unless `dropped` names them."""
     for option, name in columns.named.items():
         if name not in frame.columns:
             raise ValueError(f"{option} {name!r} is not a column; {suggest_names(name, frame.columns)}")
@@ -134,6 +130,7 @@ def take_row_columns(
         )
     groups = None if columns.group is None else frame[columns.group]
     weights = None if columns.weight is None else numbers_of(frame[columns.weight], "weight", positive=False)
+    # times that are not dropped stay features
     left_out = {columns.group, columns.weight, *({columns.time} & set(dropped))}
     rest = frame.drop(name for name in left_out if name is not None)
     return rest, RowValues(groups, time, weights)
@@ -165,11 +162,7 @@ def fits_offsets(learner: Any) -> bool:
 
 
 def rates_of(learner: Any, y: NDArray[Any], exposure: F64, weights: F64 | None) -> tuple[F64, F64]:
-    """Return numbers per unit of exposure and row weights exposure^(2 - p), for learners without offsets.
-
-    With a log link and the variance power p (Poisson 1, gamma 2) the fit equals that with the logarithm of the exposure
-    as offset. Other losses have p = 1, as variances of counts and amounts grow with the exposure.
-    """
+    """Return y / exposure, and row weights exposure^(2 - p) that replace an offset for a loss of variance power p."""
     power = 2.0 - getattr(getattr(learner, "number_loss", None), "variance_power", 1.0)
     units = (exposure / exposure.mean()) ** power
     return y / exposure, units if weights is None else units * weights

@@ -32,7 +32,6 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
 
 PIPED_WIDTH = 100
-"""Width of tables if the output is not a terminal and COLUMNS is not set."""
 
 OPTIONS = {
     name: f"--{name.replace('_', '-')}"
@@ -115,7 +114,6 @@ def _one_of(found: re.Match[str]) -> str:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a rich console that prints text as it is: no markup, no coloured numbers."""
     from rich.console import Console
 
     made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
@@ -145,10 +143,7 @@ def print_sentences(sentences: Iterable[str]) -> None:
 
 @contextmanager
 def error_lines(debug: bool, *outputs: Path | None, words: Callable[[str], str] = with_options) -> Iterator[None]:
-    """Print an expected error as one red line and exit with code 2; after Ctrl-C name the written `outputs`.
-
-    `words` rewrites the messages of the library.
-    """
+    """Print an expected error as one red line, and exit with code 2."""
     before = _file_states(outputs)
     try:
         yield
@@ -224,7 +219,6 @@ Hook: TypeAlias = "Callable[[int, int, str, FoldResult], None]"
 
 
 def progress_console(wanted: bool | None) -> Console | None:
-    """Return the console of stderr if progress is wanted there, by default if it is a terminal."""
     terminal = console(stderr=True)
     return terminal if (terminal.is_terminal if wanted is None else wanted) else None
 
@@ -235,7 +229,6 @@ def completes_tenth(done: int, before: int, total: int) -> bool:
 
 @contextmanager
 def progress_hook(wanted: bool | None, steps: str) -> Iterator[Callable[[int, int, str], None] | None]:
-    """Yield a callback ``(done, total, model)`` that shows progress, or `None` if progress is off."""
     terminal = progress_console(wanted)
     if terminal is None:
         yield None

@@ -34,7 +34,7 @@ from committee.data.readers.tables import case_notes, split_target, unlabelled_n
 from committee.data.text import pluralize, reworded_errors, suggest_names
 
 SHOWN_ROWS = 10_000
-"""Number of first rows from which the columns of a table are described."""
+"""Number of first rows from which columns are described."""
 
 
 @dataclass(frozen=True)

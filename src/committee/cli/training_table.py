@@ -39,12 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Features `X` (a frame, or chunks) and target `y` (n,), with metadata for the model.
-
-    `rows` is a frame of all rows, or of the first ones of a table in chunks. Of chunks alone, `files` are the states of
-    the files before the target was read, `marks` counts marks for missing cells by column, and `blanks` has by column a
-    cell with blanks around it, if `rows` has none.
-    """
+    """Features `X` (a frame, or chunks) and target `y` (n,); `rows` are the first rows of chunks, or all rows."""
 
     X: Any
     y: NDArray[Any]
@@ -79,8 +74,6 @@ def part_of(rows: int, n: int) -> str:
 
 
 class PrintingReader(TableReader):
-    """Reader that prints notes as it makes them, in the words of the command line."""
-
     @staticmethod
     def _worded(text: str) -> str:
         return text
@@ -100,7 +93,6 @@ def whole_table(
     free_text: bool = False,
     columns: RowColumns = NO_COLUMNS,
 ) -> TrainingTable:
-    """Read one file; with `numbers` its target holds numbers, with `free_text` the model takes columns of sentences."""
     check_exposure_column(exposure, target, columns.named)
     numeric = [*([target] if numbers else []), *([] if exposure is None else [exposure]), *columns.numeric]
     reader = PrintingReader(
@@ -159,7 +151,7 @@ def describe_target(target: str, y: NDArray[Any], numbers: bool) -> str:
 # --- folds -----------------------------------------------------------------------------------------------
 
 FOLDS = 5
-"""Default number of folds: for the estimate of a single learner, and for a committee with --group or --time."""
+"""Default number of folds."""
 
 
 def folds_of_fit(columns: RowColumns, rows: TrainingTable, folds: int) -> Folds:
@@ -185,10 +177,7 @@ def dates_note(columns: RowColumns, rows: TrainingTable) -> list[str]:
 
 @contextmanager
 def committee_folds(learner: Any, columns: RowColumns, rows: TrainingTable, *, of_classes: bool) -> Iterator[None]:
-    """Give a committee the folds of groups or times for a fit.
-
-    Afterwards `cv` is the number of folds, as model files do not store row numbers.
-    """
+    """Give a committee the folds of groups or times for a fit."""
     if not (columns.group or columns.time):
         yield
         return
@@ -205,7 +194,7 @@ def committee_folds(learner: Any, columns: RowColumns, rows: TrainingTable, *, o
     try:
         yield
     finally:
-        learner.set_params(cv=n)
+        learner.set_params(cv=n)  # model files do not store row numbers
 
 
 def _check_classes(splits: list[Split], rows: TrainingTable, columns: RowColumns) -> None:

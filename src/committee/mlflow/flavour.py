@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 NAME = "committee"
 
 FILE = "model.safetensors"
-"""Name of the model file in MLflow's data folder."""
 
 Asked: TypeAlias = Literal["predict", "predict_proba", "decision_function"]
 """Method that a served model calls."""

@@ -7,10 +7,7 @@ PAPERS = {
     "matryoshka": "committee.papers.matryoshka.rebuild",
     "margins": "committee.papers.margins.rebuild",
 }
-"""Module of each paper by the name of its command.
+"""Module of each paper by the name of its command, which is made from the function `rebuild`.
 
-Each has a function `rebuild`, from which the command is made: its `Annotated` parameters are the options, and the first
-paragraph of its docstring is the help. Costly imports are inside it, so that ``--help`` is quick. It writes files to
-the folder ``out``, keeps finished cells in a journal there, and returns the tables to print. It raises a ValueError
-before the run for unknown names and numbers, missing or wrong tables, and a journal of another run.
+Its `Annotated` parameters are the options, and the first paragraph of its docstring is the help.
 """

@@ -36,14 +36,14 @@ MOST_ROWS, MOST_PLACES, MOST_CATEGORIES, MOST_LINES = 250, 13, 8, 40
 """Most rows to average over, values of a numeric column, categories, and rows with predictions of their own."""
 
 FEWEST_SPLITS = 3
-"""Effects without rows are curves over at least so many different thresholds, and a number per interval below."""
+"""Fewest different thresholds for which an effect without rows is a curve."""
 
 _FIRST_YEAR, _LAST_YEAR = 1500, 2200
 
 MISSING = "(missing)"
 
 Predict = Callable[[Any], F64]
-"""Function that predicts rows: probabilities, shape (n, K), or numbers, shape (n, q)."""
+"""Function that predicts rows, shape (n, K) or (n, q)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,22 +106,18 @@ def encoded_rows(model: Any, X: Any) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """Effect of a column at `places`: increasing values (seconds for dates and times), or 0, 1, ... for the categories
-    or intervals `names`, the last of which is `MISSING` if rows lack the value. `dependence` and `local` have the shape
-    (places, K), `missing` (K,), and `individual` (places, rows, K). `seen` (m,) has values of the column in some rows.
-    `n_rows` is 0 for effects by the training record of the trees.
-    """
+    """Effect of a column at its values `places`, or of its categories or intervals `names` at 0, 1, ..."""
 
     column: str
     names: tuple[str, ...]
-    places: F64
-    dependence: F64
-    local: F64 | None
-    missing: F64 | None
-    n_rows: int
-    seen: F64
+    places: F64  # dates and times in seconds
+    dependence: F64  # (places, K)
+    local: F64 | None  # (places, K)
+    missing: F64 | None  # (K,)
+    n_rows: int  # 0: by the training record of the trees
+    seen: F64  # (m,) values in some rows
     form: str | None = None
-    individual: F64 | None = None
+    individual: F64 | None = None  # (places, rows, K)
 
 
 @dataclass(frozen=True, eq=False)

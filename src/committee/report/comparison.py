@@ -26,25 +26,19 @@ from committee.report.statistics import average_ranks, corrected_paired_t_test, 
 Progress: TypeAlias = Callable[[int, int, str, FoldResult], None]
 
 LEVEL = 0.05
-"""Significance level of adjusted p-values; confidence intervals have the level 1 - `LEVEL`."""
+"""Significance level of adjusted p-values."""
 
 SCHEMA = "committee.comparison/3"
-"""Name and version of the layout of `Comparison.to_json`."""
 
 
 @dataclass(frozen=True)
 class AgainstBest:
-    """Paired test of one model against the best; a positive difference means worse.
-
-    `interval` is the 95 % confidence interval of the difference, for this pair alone. `least_shown` is the smallest
-    difference that is significant at this standard error whatever the other tests show. `in_every_fold` is True if the
-    model is worse in all folds.
-    """
+    """Paired test of one model against the best; a positive difference means worse."""
 
     difference: float
     standard_error: float
-    interval: tuple[float, float]
-    least_shown: float
+    interval: tuple[float, float]  # 95 %, for this pair alone
+    least_shown: float  # least significant difference at this standard error
     in_every_fold: bool
     pvalue: float
     adjusted_pvalue: float
@@ -56,19 +50,15 @@ class AgainstBest:
 
 @dataclass(frozen=True, eq=False)
 class ModelResult:
-    """Results of a model. `place` is 1 for the best mean, `None` if it is not ranked. `average_rank`, of ranks within a
-    fold, and `margin_quantiles` (101,), of training margins, are means over folds.
-    """
-
     name: str
     own: bool
     fold_results: tuple[FoldResult, ...]
-    place: int | None = None
-    average_rank: float | None = None
+    place: int | None = None  # 1: the best mean; None: not ranked
+    average_rank: float | None = None  # mean of the ranks within folds
     against_best: AgainstBest | None = None
     error: str | None = None
     warnings: tuple[str, ...] = ()
-    margin_quantiles: tuple[float, ...] | None = None
+    margin_quantiles: tuple[float, ...] | None = None  # (101,) of training margins, means over folds
     reliability: Reliability | None = None
 
     def values(self, metric: str) -> NDArray[np.float64]:
@@ -106,8 +96,6 @@ class ModelResult:
 
 @dataclass(frozen=True)
 class TableSummary:
-    """Sizes of a table, row counts by class, or minimum, mean and maximum of a numeric target (`numbers`)."""
-
     name: str
     target: str
     rows: int
@@ -115,15 +103,12 @@ class TableSummary:
     categorical: int
     missing_cells: int
     classes: dict[str, int]
-    numbers: tuple[float, float, float] | None = None
+    numbers: tuple[float, float, float] | None = None  # minimum, mean and maximum of the target
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Compared models, ranked by the first of `metrics`. `assignment` is how rows are assigned to folds, empty if at
-    random. `stopped` is "an interrupt" or "the time limit" if the run ended early, and `folds_done` the number of folds
-    that all models finished then.
-    """
+    """Compared models, ranked by the first of `metrics`."""
 
     table: TableSummary
     models: tuple[ModelResult, ...]
@@ -135,10 +120,10 @@ class Comparison:
     versions: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     task: Task = "classes"
-    stopped: str | None = None
-    folds_done: int | None = None
+    stopped: str | None = None  # "an interrupt" or "the time limit"
+    folds_done: int | None = None  # by all models, if stopped
     parameters: dict[str, dict[str, str]] = field(default_factory=dict)
-    assignment: str = ""
+    assignment: str = ""  # of rows to folds; empty: at random
     weighted: bool = False
 
     @property

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Panel: TypeAlias = tuple[ModelResult, Chart, str, tuple[str, ...]]
-"""A model, its chart, the description of the chart in words, and the cells of the model in the table below."""
+"""Model, its chart, the chart in words, and the cells of the model in the table below."""
 
 MOST_FOLDS = 20
 

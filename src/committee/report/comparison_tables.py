@@ -14,13 +14,13 @@ from committee.report.models import BASELINE
 from committee.report.page import BLANK, Grid
 
 MOST_DEVIATIONS = 3
-"""Number of metrics above which the table of scores shows means without standard deviations."""
+"""Most metrics for which the table of scores shows standard deviations."""
 
 MOST_NAMES = 4
-"""Most models whose differences a sentence lists; also the number of names before "and 3 more"."""
+"""Most models that a sentence names."""
 
 LARGE_LOSS, LARGE_ERROR = 1.25, 1.5
-"""A difference is large if the loss, or 1 - score, is at least this multiple of that of the best model."""
+"""Least ratios to the loss, or 1 - score, of the best model that are called large."""
 
 
 def size_text(comparison: Comparison, value: float) -> str:
@@ -189,7 +189,6 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def verdict(comparison: Comparison) -> list[str]:
-    """Return the findings in sentences: best model, differences and their significance, failed models."""
     sentences = _stopped(comparison)
     if comparison.ranked:
         sentences += _rare(comparison)

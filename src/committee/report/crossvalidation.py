@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from committee.files.journal import Journal
 
 TIMED_ROWS = 4096
-"""Least rows on which prediction is timed (test rows, repeated), so that a small fold does not time overhead."""
+"""Least rows on which prediction is timed, so that a small fold does not time overhead."""
 
 MARGIN_LEVELS = np.linspace(0.0, 1.0, 101)
 
@@ -37,7 +37,7 @@ FITS = "committee.comparison/2"
 
 @dataclass(frozen=True, eq=False)
 class FoldResult:
-    """Metrics of a fold, or as `error` the type and message of the exception that ended it."""
+    """Metrics of a fold, or the `error` that ended it."""
 
     figures: dict[str, float | None] = field(default_factory=dict)
     margin_quantiles: NDArray[np.float64] | None = None

@@ -41,7 +41,7 @@ OVER_CLASSES = {
 }
 
 MOST_IN_MATRIX = 10
-"""Classes up to which the confusion matrix is shown; for more, the most frequent mistakes."""
+"""Most classes in a confusion matrix."""
 
 MOST_MISTAKES = 15
 
@@ -58,7 +58,6 @@ class Confusion:
 
     @classmethod
     def of(cls, y: ArrayLike, predicted: ArrayLike, classes: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Count rows by true and predicted class; `classes` contains all labels of `y` and `predicted`."""
         from sklearn.metrics import confusion_matrix
 
         labels = np.asarray(classes)
@@ -116,8 +115,6 @@ def _amount(n: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Metrics on rows; `confusion` and `reliability` of classes, `thresholds` of two, given a threshold or costs."""
-
     n_rows: int
     figures: tuple[Measured, ...]
     confusion: Confusion | None = None
@@ -360,10 +357,7 @@ def out_of_fold(
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Evaluation | None:
-    """Evaluate out-of-fold predictions of copies of a learner; `None` for too few rows or classes.
-
-    Groups and times of `folds` are for all rows, also those of weight 0, which are left out.
-    """
+    """Evaluate out-of-fold predictions of copies of a learner."""
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
 

@@ -47,28 +47,19 @@ def place(name: str, given: object, n: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class RowExplanation:
-    """Score, number or probability of one row as a sum over the columns.
+    """Score, number or probability of one row as a sum over the columns."""
 
-    `labels` are columns with the values of the row, as ``"age = 41"``. `contributions` (p + 1,) are those of the
-    columns, and last the start of the sum. `subject` is the quantity that they add up to, `total` its kind: "score",
-    "prediction" or "probability". `remark` is the prediction as text.
-    """
-
-    labels: tuple[str, ...]
-    contributions: F64
-    subject: str
-    total: str
+    labels: tuple[str, ...]  # such as "age = 41"
+    contributions: F64  # (p + 1,), the start of the sum last
+    subject: str  # the quantity that they add up to
+    total: str  # "score", "prediction" or "probability"
     of_classes: bool
     predicted: Any
-    remark: str
+    remark: str  # the prediction as text
 
     @classmethod
     def of(cls, estimator: Any, X: Any, row: int = 0, *, label: Any = None) -> Self:
-        """Explain row `row` of a frame or array (n, p), by a fitted learner that has ``contributions(X)``.
-
-        `label` selects a class (default: the predicted one), the index of a target (0), or a quantile (the one nearest
-        to the median). Either of two classes with one score selects that score.
-        """
+        """Explain row `row` of a frame or array (n, p); `label` selects a class, a target or a quantile."""
         check_explained(estimator)
         if is_sparse(X):
             raise TypeError("X is sparse, and values of one row are explained; pass X[[row]].toarray() and row=0")
@@ -94,7 +85,7 @@ class RowExplanation:
 def largest_shares(
     contributions: F64, labels: Sequence[str], most: int
 ) -> tuple[list[tuple[str, float]], tuple[int, float]]:
-    """Return at most `most` contributions other than 0, by size (one if all are 0); and number and sum of the rest."""
+    """Return at most `most` contributions, by size, and number and sum of the rest."""
     shares = contributions[:-1]
     order = np.argsort(-np.abs(shares), kind="stable")
     n_shown = min(most, max(1, np.count_nonzero(shares)))
@@ -109,7 +100,7 @@ def start_in_words(total: str) -> str:
 
 
 def values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
-    """Return ``age = 41`` for every column of an encoded row, which is the only one of the table `one`."""
+    """Return ``age = 41`` for every column of an encoded row; `one` is the table of that row."""
     words = []
     for j, value in enumerate(encoded.tolist()):
         known = table.coded(j)
@@ -177,10 +168,7 @@ def check_explained(estimator: Any) -> None:
 
 
 def contributions_of_rows(estimator: Any, X: Any) -> tuple[F64, str]:
-    """Contributions of columns, (n, p + 1) or (n, p + 1, K), and the kind of their sum.
-
-    The kind is "probability", "score" or "prediction". K is the number of classes, targets or quantiles.
-    """
+    """Return contributions of columns, (n, p + 1) or (n, p + 1, K), and the kind of their sum."""
     table, is_of_classes = estimator.table_, hasattr(estimator, "classes_")
     if explains_probabilities(estimator):
         shares = probability_contributions(estimator.committee_, estimator.validate_rows(X))
@@ -294,7 +282,6 @@ class RankedClass:
 
     @classmethod
     def of(cls, name: str, is_class: NDArray[np.bool_], score: F64, weights: F64 | None = None) -> RankedClass:
-        """Compute the ROC and precision-recall curves of a class that some rows have, but not all."""
         from sklearn import metrics
 
         given = is_class, score
@@ -326,16 +313,13 @@ def ranked_classes(
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A fitted model with rows `X` and their labels or numbers `y`; `conformal` is the conformal model around it.
-
-    Predictions and metrics include the `offset` of the rows, effects and contributions do not.
-    """
+    """A fitted model with rows `X` and their labels or numbers `y`."""
 
     model: Any
     X: Any = None
     y: NDArray[Any] | None = None
-    conformal: Any = None
-    offset: F64 | None = None
+    conformal: Any = None  # model around `model`
+    offset: F64 | None = None  # of predictions and metrics, not of effects and contributions
     weights: F64 | None = None
     threshold: float | None = None
     costs: tuple[float, float] | None = None
@@ -453,7 +437,7 @@ class Explanation:
 
     @cached_property
     def margins(self) -> MarginDistribution | None:
-        """Probability of the true class minus the largest other one, of the rows whose label the model has."""
+        """Probability of the true class minus the largest other one."""
         if self.y is None or not self.of_classes or len(self.model.classes_) < 2:
             return None
         known = np.isin(self.y, self.model.classes_)

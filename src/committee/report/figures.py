@@ -1,9 +1,4 @@
-"""Figures of a model on some rows, their confidence intervals, and the mistakes and costs at thresholds.
-
-The accuracy has Wilson's interval. Other intervals use the *influence* of each row on a figure: up to a constant, n
-times its change, to first order, if the row counted twice. The standard error of the figure is that of the mean of the
-influences (Hampel, J. Amer. Statist. Assoc. 69, 1974).
-"""
+"""Figures of a model on some rows, their confidence intervals, and the mistakes and costs at thresholds."""
 
 from __future__ import annotations
 
@@ -31,12 +26,10 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure: `name` in files, `heading` in tables, `remark` with a baseline or target, and its 95 % interval."""
-
-    name: str
-    heading: str
+    name: str  # in files
+    heading: str  # in tables
     value: float
-    remark: str = ""
+    remark: str = ""  # a baseline or target
     interval: tuple[float, float] | None = None
 
     def words(self, text: Callable[[float], str]) -> str:
@@ -69,9 +62,9 @@ def number_figures(y: F64, predicted: F64, weights: F64 | None = None) -> list[M
 
 
 def weighted_quantile(y: F64, level: float, weights: F64 | None = None) -> float:
-    """Return a quantile of numbers (n,); with weights, the least one with `level` of the weight at or below it."""
     if weights is None:
         return float(np.quantile(y, level))
+    # the least number with `level` of the weight at or below it
     order = np.argsort(y, kind="stable")
     reached = np.cumsum(weights[order])
     return float(y[order[min(int(np.searchsorted(reached, level * reached[-1])), len(y) - 1)]])
@@ -175,6 +168,8 @@ def interval_of_classes(name: str, value: float, fold: FittedFold) -> tuple[floa
 
 
 def _interval(value: float, influence: F64, low: float, high: float) -> tuple[float, float] | None:
+    # influence of a row: up to a constant, n times the change of the figure, to first order, if the row counted twice
+    # (Hampel, J. Amer. Statist. Assoc. 69, 1974)
     n = len(influence)
     if n < FEWEST:
         return None
@@ -256,20 +251,18 @@ class ThresholdModel:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """Weights of the rows `predicted` positive at a threshold and of those that are (`right`); mean `cost` of a row."""
-
     threshold: float
     remark: str
-    predicted: float
-    right: float
+    predicted: float  # weight of the rows predicted positive
+    right: float  # of those that are
     false_alarms: float
     misses: float
-    cost: float | None
+    cost: float | None  # mean of a row
 
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Mistakes at several thresholds of the probability of the class `positive`."""
+    """Mistakes at thresholds of the probability of the class `positive`."""
 
     positive: str
     rows: tuple[ThresholdRow, ...]
@@ -284,16 +277,13 @@ class Thresholds:
         costs: tuple[float, float] | None = None,
         weights: F64 | None = None,
     ) -> Thresholds:
-        """Count mistakes at 0.5, at `threshold`, and with `costs` at the cheapest thresholds.
-
-        If probabilities are calibrated, the cheapest threshold is c1 / (c1 + c2), with c1 the cost of a false alarm and
-        c2 that of a miss. On the given rows it may be another.
-        """
+        """Count mistakes at 0.5, at `threshold`, and at the cheapest thresholds for `costs`."""
         w = np.ones(len(probability)) if weights is None else weights
         wanted = {0.5: ["default"]}
         if threshold is not None:
             wanted.setdefault(threshold, []).append("given")
         if costs is not None:
+            # costs of a false alarm and of a miss
             wanted.setdefault(costs[0] / sum(costs), []).append("cheapest if calibrated")
             wanted.setdefault(cheapest_threshold(is_positive, probability, costs, w), []).append(OPTIMISTIC)
         rows = []
@@ -334,10 +324,7 @@ class Thresholds:
 def cheapest_threshold(
     is_positive: NDArray[np.bool_], probability: F64, costs: tuple[float, float], weights: F64 | None = None
 ) -> float:
-    """Return the threshold with the least cost on rows, the middle between two probabilities.
-
-    Of equally cheap ones it is the lowest. 0 predicts the positive class for all rows, 1 for none.
-    """
+    """Return the threshold with the least cost on rows, the middle between two probabilities."""
     w = np.ones(len(probability)) if weights is None else weights
     order = np.argsort(probability, kind="stable")
     p, positive, w = probability[order], is_positive[order], w[order]
@@ -345,7 +332,7 @@ def cheapest_threshold(
     alarms = np.concatenate([[0.0], np.cumsum(w * ~positive)])
     total = costs[0] * (alarms[-1] - alarms) + costs[1] * misses
     between = np.concatenate([[True], p[1:] > p[:-1], [p[-1] < 1.0]])
-    cut = int(np.argmin(np.where(between, total, np.inf)))
+    cut = int(np.argmin(np.where(between, total, np.inf)))  # the lowest of equally cheap ones
     if cut in (0, len(p)):
         return 0.0 if cut == 0 else 1.0
     middle = float(0.5 * (p[cut - 1] + p[cut]))

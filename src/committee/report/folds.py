@@ -25,19 +25,13 @@ Split: TypeAlias = tuple[Rows, Rows]
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Rules of a cross-validation: number of folds, and how rows are assigned to them.
-
-    Without `groups` and `time` the folds are drawn at random, for classes stratified. Rows of a group (numbers (n,))
-    are in one fold of each repeat. With `time` (n,) the rows are cut into ``folds + 1`` parts of about equal size in
-    this order; rows of equal times are in one part. Fold k tests part k + 1 by a fit on parts 1 to k. The names are for
-    messages.
-    """
+    """Rules of a cross-validation: folds at random, of whole `groups` (n,), or in the order of `time` (n,)."""
 
     folds: int
     repeats: int = 1
     seed: int = 0
-    groups: Rows | None = None
-    time: F64 | None = None
+    groups: Rows | None = None  # numbers of the groups
+    time: F64 | None = None  # fold k tests part k + 1 of the rows by a fit on parts 1 to k
     group_name: str = "groups"
     time_name: str = "time"
 
@@ -52,7 +46,6 @@ class Folds:
         time: ArrayLike | None = None,
         names: Mapping[str, str | None] | None = None,
     ) -> Self:
-        """Number the groups and read the times; `names` are of the columns or series given."""
         group_name, time_name = ((names or {}).get(key) or key for key in ("groups", "time"))
         if groups is not None and time is not None:
             raise ValueError("groups and time are both given; folds are either of whole groups, or in order of time")
@@ -83,7 +76,7 @@ class Folds:
         return "" if given is None else blake2b(np.ascontiguousarray(given).data, digest_size=16).hexdigest()
 
     def splits(self, codes: Rows, *, of_classes: bool) -> list[Split]:
-        """Return training and test rows of every fold; `codes` (n,) are class indices of the rows."""
+        """Return training and test rows of every fold; `codes` (n,) are class indices."""
         if self.time is not None:
             found = time_splits(self.time, self.folds, self.time_name)
         elif self.groups is not None:
@@ -249,7 +242,7 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Numbers(Labels):
-    """A numeric target: no `classes`, and zeros as `codes`, so that folds are not stratified."""
+    """A numeric target, for folds that are not stratified."""
 
     values: F64
 
@@ -336,7 +329,7 @@ class ComparedRows:
 
     @classmethod
     def of(cls, frame: Any, y: Any, task: Task | None, target: str | None, **given: Any) -> ComparedRows:
-        """Take rows of weight above 0; `given` are `groups`, `time` and `sample_weight`, as for `compare`."""
+        """Read the data of `compare`, without rows of weight 0."""
         found = {key: value if isinstance(value, str) else getattr(value, "name", None) for key, value in given.items()}
         names = {key: name for key, name in found.items() if isinstance(name, str) and name}
         time = given.pop("time")

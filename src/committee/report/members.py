@@ -147,18 +147,14 @@ def _loss(model: Any, loss: float | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class MemberAnswers:
-    """Predictions of m members and of the vote on n rows.
-
-    `answers` (m, n, K) and `vote` (n, K) are class probabilities; for numbers K = 1. `truth` (n,) are class indices or
-    numbers.
-    """
+    """Predictions `answers` (m, n, K) of members and `vote` (n, K) of all; for numbers K = 1."""
 
     names: tuple[str, ...]
     weights: F64
     answers: F64
     vote: F64
     classes: NDArray[Any] | None
-    truth: NDArray[Any] | None
+    truth: NDArray[Any] | None  # (n,) class indices or numbers
     loss: Loss = field(default_factory=Squared)
 
     @classmethod
@@ -214,11 +210,9 @@ class MemberAnswers:
         return np.asarray((elected[:, None] != elected[None]).mean(axis=2))
 
     def divergence(self) -> F64:
-        """Return the disagreement of the members on each row, shape (n,).
+        """Return the Jensen-Shannon divergence of the members on each row (nats), of numbers the standard deviation.
 
-        For classes it is the Jensen-Shannon divergence (J. Lin 1991, IEEE Transactions on Information Theory 37) in
-        nats: the entropy of the weighted mean of the members minus the weighted mean of their entropies. For numbers it
-        is the weighted standard deviation.
+        J. Lin (1991). IEEE Transactions on Information Theory 37.
         """
         mean = np.einsum("m,mnk->nk", self.weights, self.answers)
         if self.classes is None:

@@ -18,27 +18,22 @@ N_BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class FittedFold:
-    """A model fitted on the training rows of a fold, and the inputs of its metrics.
-
-    Test rows `X_test` and their labels, codes of labels or numbers `y_test` (m,) are as the model takes them. `classes`
-    (K,) are sorted, and empty for numbers. `size` is (n_voters, n_nodes), `margins` (n,) are of the training rows;
-    `None` where not available. Metrics of test rows use their `weights` (m,), if given.
-    """
+    """A model fitted on the training rows of a fold, and the inputs of its metrics."""
 
     model: Any
     X_test: Any
-    y_test: NDArray[Any]
-    classes: NDArray[Any]
+    y_test: NDArray[Any]  # (m,)
+    classes: NDArray[Any]  # (K,) sorted; empty for numbers
     predicted: NDArray[Any]
     fit_seconds: float
     predict_microseconds: float
-    size: tuple[int, int] | None
-    margins: F64 | None
-    weights: F64 | None = None
+    size: tuple[int, int] | None  # n_voters, n_nodes
+    margins: F64 | None  # (n,) of the training rows
+    weights: F64 | None = None  # (m,) of the test rows
 
     @cached_property
     def probabilities(self) -> F64 | None:
-        """Class probabilities of the test rows, shape (m, K); `None` without ``predict_proba``."""
+        """Class probabilities of the test rows, shape (m, K)."""
         if not hasattr(self.model, "predict_proba"):
             return None
         given = np.asarray(self.model.predict_proba(self.X_test))
@@ -53,9 +48,7 @@ class FittedFold:
 
     @cached_property
     def scores(self) -> F64 | None:
-        """Scores of the test rows for each class, shape (m, K): the decision function of two classes, or
-        `probabilities`.
-        """
+        """Scores of the test rows for each class, shape (m, K)."""
         if self.classes.size == 2 and hasattr(self.model, "decision_function"):
             score = np.asarray(self.model.decision_function(self.X_test), dtype=np.float64)
             return np.column_stack([-score, score])
@@ -73,20 +66,14 @@ class FittedFold:
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure of a model on a fold, and a column of the comparison.
-
-    `measure` returns `None` where the model or the fold has no such figure, `text` formats the values over folds.
-    `note` is a name and an explanation for the list of metrics; ``{run}`` in that of a cost becomes the number of fits
-    at a time. `best` is the better direction, `None` for a figure by which models are not ranked. `shown` columns are
-    shown by default.
-    """
+    """A figure of a model on a fold, and a column of the comparison."""
 
     heading: str
     table: Literal["quality", "cost"]
     measure: Callable[[FittedFold], float | None]
-    text: Callable[[F64], str]
-    note: tuple[str, str] | None = None
-    best: Literal["highest", "lowest"] | None = None
+    text: Callable[[F64], str]  # of the values over folds
+    note: tuple[str, str] | None = None  # name and explanation; {run}: number of fits at a time
+    best: Literal["highest", "lowest"] | None = None  # None: models are not ranked by it
     shown: bool = True
 
 
@@ -316,7 +303,7 @@ METRICS: dict[str, Metric] = {
         "min margin", "cost", lambda fold: None if fold.margins is None else float(fold.margins.min()), _mean(".3f")
     ),
 }
-"""Metrics of classifiers by their names in results and in the JSON file."""
+"""Metrics of classifiers by name."""
 
 OF_TWO_CLASSES = ("f1", "precision", "recall")
 """Metrics of the second of two classes, not available for more classes."""
@@ -380,16 +367,14 @@ def ranking_metrics(numbers: bool = False, n_classes: int = 2) -> list[str]:
 
 
 RARE = 0.2
-"""A class is rare if it has less than this share of the rows, divided by the number of classes: 10 % for two."""
+"""A class is rare if it has less than this share of the rows, divided by the number of classes."""
 
 
 def default_metrics(counts: Collection[float], folds: int, *, at_random: bool = True) -> tuple[str, ...]:
-    """Return the default metrics for classes of `counts` rows: accuracy, preceded by others if a class is rare.
-
-    ROC AUC needs both classes in every fold, which is certain only for stratified `folds` (`at_random`) of enough rows.
-    """
+    """Return the default metrics for classes of `counts` rows."""
     if min(counts) * len(counts) >= RARE * sum(counts):
         return ("accuracy",)
+    # both classes must be in every fold
     has_auc = len(counts) == 2 and at_random and min(counts) >= folds
     return (*(("roc_auc",) if has_auc else ()), "log_loss", "accuracy")
 
@@ -419,19 +404,15 @@ def chosen_metrics(
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Reliability diagram: sums over the rows in ten bins of equal width of their largest class probability.
-
-    `weight` is the number of rows, `expected` the sum of these probabilities, `right` the number of rows whose most
-    probable class is the true one, each weighted and of shape (10,).
-    """
+    """Reliability diagram: sums over the rows in ten bins of their largest class probability, shape (10,)."""
 
     weight: F64
-    expected: F64
-    right: F64
+    expected: F64  # sum of these probabilities
+    right: F64  # rows whose most probable class is the true one
 
     @classmethod
     def of(cls, probability: ArrayLike, right: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Sum over rows with class probabilities (n, K); `right` (n,) is True where the most probable is right."""
+        """Sum over rows with class probabilities (n, K); `right` (n,) marks right predictions."""
         p, is_right = np.asarray(probability, dtype=np.float64), np.asarray(right, dtype=np.float64)
         if p.ndim != 2 or not p.size or is_right.shape != p.shape[:1]:
             raise ValueError(

@@ -68,11 +68,7 @@ def evaluation_page(
     title: str = "",
     data: str = "",
 ) -> str:
-    """Render a self-contained HTML page of the evaluation of a fitted model on labelled rows.
-
-    `offset`, `sample_weight`, `threshold` and `costs` are as for `evaluate`. `data` names the rows, such as by their
-    file. The title is the class name by default.
-    """
+    """Render a self-contained HTML page of the evaluation of a fitted model on labelled rows, named `data`."""
     found = Explanation.of(model, X, y, offset, sample_weight=sample_weight, threshold=threshold, costs=costs)
     name = type(model).__name__
     return render_page(
@@ -97,9 +93,7 @@ def render_model(
 ) -> str:
     """Render a self-contained HTML page that describes a fitted learner.
 
-    Rows `X`, preferably not used in training, add contributions of columns and the disagreement of members; their
-    labels or numbers `y` add the evaluation, with `offset` and `sample_weight` as for `evaluate`. `data` names the
-    rows. `file_bytes` and `margins` are as for `inspection`.
+    Rows `X`, named `data`, are preferably none of the training.
     """
     found = Explanation.of(model, X, y, offset, sample_weight=sample_weight)
     kind = type(found.model).__name__
@@ -122,10 +116,7 @@ def render_model(
 
 
 def row_page(model: Any, found: RowExplanation, *, row: str, title: str = "", most: int = 12) -> str:
-    """Render a self-contained HTML page of the explanation of the row named `row`.
-
-    At most `most` columns have a bar; one more bar is the sum of the others.
-    """
+    """Render a self-contained HTML page of the explanation of the row named `row`."""
     return render_page(
         title or type(model).__name__,
         [

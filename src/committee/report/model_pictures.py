@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 MOST_BARS = 12
-"""Most columns drawn; all importances if there is only one more."""
+"""Most columns drawn."""
 
 MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 20
 """Largest and smallest limit of the rows whose contributions are averaged."""
@@ -155,16 +155,12 @@ _MOST_CLASSES = 6
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A leaf, with its node `number` and `share` of the training rows. `classes` (K,) are class shares, or 1 for the
-    class that the leaf votes for, 0 for others.
-    """
-
     number: int
     rule: str
-    share: float | None
+    share: float | None  # of the training rows
     words: str
     value: float | None = None
-    classes: F64 | None = None
+    classes: F64 | None = None  # (K,) class shares, or 1 for the class of its vote
 
     @property
     def text(self) -> str:
@@ -177,7 +173,7 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class TreeLeaves:
-    """Of the `n_leaves` leaves of a tree at most `MOST_LEAVES`, those with the most training rows."""
+    """Leaves of a tree with the most training rows, of `n_leaves` in all."""
 
     title: str
     leaves: tuple[Leaf, ...]
@@ -186,10 +182,7 @@ class TreeLeaves:
 
     @classmethod
     def of(cls, model: Any, had_missing: NDArray[np.bool_] | None = None) -> TreeLeaves | None:
-        """Return the leaves of the first tree, of a committee of ensembles that of its heaviest member with trees.
-
-        The mask `had_missing`, (p,), marks the columns whose rules include missing values.
-        """
+        """Return the leaves of the first tree; rules of columns in `had_missing` (p,) include missing values."""
         for member, votes in _candidates(model):
             try:
                 tree = TreeText.of(votes, 0, None)

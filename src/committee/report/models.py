@@ -1,8 +1,4 @@
-"""Models of a comparison: learners of this library, peers of other libraries, and estimators of the user.
-
-A peer learns from the encoded matrix of `committee.data.table_schema.TableSchema.encode`: float64, categories as codes,
-NaN for missing values. It declares the categorical columns to its library, or encodes them one-hot.
-"""
+"""Models of a comparison: learners of this library, peers of other libraries, and estimators of the user."""
 
 from __future__ import annotations
 
@@ -27,12 +23,10 @@ if TYPE_CHECKING:  # the help of the command line lists models, and needs no Num
 Matrix: TypeAlias = "NDArray[np.float64]"
 
 BUILDING_BLOCKS = frozenset({"abstaining_stump"})
-"""Models that are weak learners of ensembles, compared only when named."""
+"""Models that are weak learners of ensembles."""
 
 BASELINE = "baseline"
-"""Model that ignores the columns: most frequent class and shares of the classes; mean of numbers, or median for the
-MAE.
-"""
+"""Model that ignores the columns."""
 
 OF_OTHERS = ("scikit-learn:random_forest", "scikit-learn:hist_gradient_boosting", "catboost", BASELINE)
 
@@ -40,7 +34,7 @@ DEFAULT_MODELS = (
     *("committee", "gradient_boosting", "adaboost_trees", "random_forest", "sbpmt", "tree"),
     *OF_OTHERS,
 )
-"""Default models of classes: the committee, different single ones, and models of other libraries if installed."""
+"""Default models of classes."""
 
 DEFAULT_MODELS_OF_NUMBERS = ("committee", "gradient_boosting", "random_forest", "quadboost", "tree", *OF_OTHERS)
 
@@ -193,7 +187,7 @@ def models_grid() -> Grid:
 
 @dataclass(frozen=True)
 class ComparedModel:
-    """A name of `committee.MODELS` or `PEERS`, or an unfitted estimator; `numbers` selects the regressor of a name."""
+    """A model by name, or an unfitted estimator; `numbers` selects the regressor of a name."""
 
     name: str
     estimator: Any = None

@@ -1,12 +1,4 @@
-"""Parts of reports, and their rendering: tables in the terminal, and pages of one HTML file each.
-
-A page has a title, sections, and a table of contents made from their headings. A section holds tables (`Grid`),
-pictures (`Picture`), lists of terms (`Terms`) and sentences (`str`). Pages need no network and no fonts. ``page.css``
-is the style for screens of any width, light or dark, and for print. ``page.js`` sorts tables, shows tooltips and hides
-models; pages are readable without it. A content security policy in the page allows this script alone, its style and
-nothing else. Control and formatting characters of names and labels, such as those that change the direction of text,
-are shown as escapes.
-"""
+"""Parts of reports, and their rendering: tables in the terminal, and pages of one HTML file each."""
 
 from __future__ import annotations
 
@@ -37,19 +29,15 @@ BLANK = "-"
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of text; with empty headings a list of names and values.
-
-    `justify` has "l" (text) or "r" (figures) for each column. `notes` are explanations by heading. `keys` are the
-    models of the rows, which readers of pages can hide. `best` is the index of a row to emphasise.
-    """
+    """A table of text; with empty headings a list of names and values."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    justify: str
-    notes: Mapping[str, str] = field(default_factory=dict)
-    keys: tuple[str, ...] = ()
-    best: int | None = None
+    justify: str  # "l" (text) or "r" (figures) of each column
+    notes: Mapping[str, str] = field(default_factory=dict)  # explanations by heading
+    keys: tuple[str, ...] = ()  # models of the rows, which a reader can hide
+    best: int | None = None  # row to emphasise
 
     def __post_init__(self) -> None:
         assert len(self.justify) == len(self.columns)
@@ -57,7 +45,7 @@ class Grid:
 
 
 def rich_tables(grid: Grid, width: int) -> list[RichTable]:
-    """Return a grid without its title: one table, or several that repeat its first columns, up to the names."""
+    """Return a grid as one table, or as several that repeat its first columns."""
     require_package("rich", "a table of the terminal")
     if not any(grid.columns):
         return [_rich_table(grid, range(len(grid.columns)))]
@@ -115,12 +103,10 @@ def _rich_table(grid: Grid, shown: Iterable[int]) -> RichTable:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of `report.drawing` with a heading, a caption, and its numbers as a table that a reader can unfold."""
-
     heading: str
     caption: str
     body: Markup
-    figures: Grid | None = None
+    figures: Grid | None = None  # numbers that a reader can unfold
 
 
 @dataclass(frozen=True)
@@ -134,8 +120,6 @@ Part: TypeAlias = "Grid | Picture | Terms | str"
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page; titles and headings of its parts that equal its own are not repeated."""
-
     heading: str
     parts: Sequence[Part]
     note: str = ""
@@ -150,12 +134,7 @@ def render_page(
     notes: Iterable[str] = (),
     choices: Iterable[str] = (),
 ) -> str:
-    """Render a whole HTML page; the same arguments give the same text.
-
-    Sections without parts are left out. `lead` stands below the title, `verdict` and `notes` before the sections. A
-    reader can hide and show each of `choices`, such as the names of models: table rows by `Grid.keys`, and parts of
-    pictures by ``data-key``.
-    """
+    """Render a whole HTML page; a reader can hide and show each of `choices`, such as the names of models."""
     require_package("jinja2", "a page")
     import jinja2
 

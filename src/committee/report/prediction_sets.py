@@ -117,18 +117,13 @@ def set_of_row(model: Any, X: Any) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class CoveredRows:
-    """Coverage and size of the sets or intervals of a conformal model on labelled rows.
+    """Coverage and size of the sets or intervals of a conformal model on labelled rows."""
 
-    `asked` is the target coverage; `inside` (n,) is True where the true value is covered; `sizes` (n,) are the numbers
-    of classes in sets, `intervals` (n, 2) the ends of intervals. Means and medians are weighted by `weights` (n,), if
-    given.
-    """
-
-    asked: float
+    asked: float  # target coverage
     y: NDArray[Any]
-    inside: Mask
-    sizes: Index | None = None
-    intervals: F64 | None = None
+    inside: Mask  # (n,) whether the true value is covered
+    sizes: Index | None = None  # (n,) numbers of classes in sets
+    intervals: F64 | None = None  # (n, 2)
     weights: F64 | None = None
 
     @classmethod

@@ -64,7 +64,7 @@ def _digests(model: Any, X: Any) -> U64 | None:
 
 
 def known_rows(model: Any, X: Any) -> RowOverlap | None:
-    """Count the training rows of a model among rows; `None` if the model has no digests of its training rows."""
+    """Count the training rows of a model among rows."""
     made: Provenance | None = getattr(model, "provenance_", None)
     if made is None or made.rows is None or (digests := _digests(model, X)) is None:
         return None
@@ -72,7 +72,7 @@ def known_rows(model: Any, X: Any) -> RowOverlap | None:
 
 
 def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation | None) -> str | None:
-    """Return a note on training rows among rows, by their overlap or else their evaluation; None without a finding."""
+    """Return a note on training rows among rows."""
     if known is None:
         if found is None or not hasattr(model, "classes_"):
             return None

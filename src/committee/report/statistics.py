@@ -1,10 +1,4 @@
-"""Statistical tests of differences between models.
-
-Scores of cross-validation folds are not independent, as the training rows overlap, and a plain paired t-test on them
-finds too many differences; the corrected one allows for that. Tests across tables count each table once: the sign
-test uses only which model has the lower error, the Poisson-binomial test also the uncertainty of that, from the test
-rows that one of the two models alone predicts right.
-"""
+"""Statistical tests of differences between models."""
 
 from __future__ import annotations
 
@@ -22,8 +16,6 @@ About: TypeAlias = Literal["these tables", "tables like these"]
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Outcome of a two-sided paired t-test: mean difference, its standard error, and their ratio."""
-
     difference: float
     standard_error: float
     statistic: float

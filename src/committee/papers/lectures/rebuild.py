@@ -30,11 +30,7 @@ def rebuild(
     jobs: Jobs = 1,
     progress: Progress | None = None,
 ) -> list[Grid]:
-    """Lecture notes on composition of classifiers: margins and the voting bound, gradient boosting, forests.
-
-    Files: tables as CSV and Markdown, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
-    ``cells-small.jsonl``). Only the margins read a table: `vehicle`, or `iris` if `small`.
-    """
+    """Lecture notes on composition of classifiers: margins and the voting bound, gradient boosting, forests."""
     from committee.papers.lectures import margins, simulations
     from committee.papers.lectures.simulations import FULL, QUICK, SMALL
     from committee.papers.shared.cells import Task, finished_cells, journal_of

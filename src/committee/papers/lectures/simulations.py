@@ -65,7 +65,7 @@ STEP: dict[str, Any] = {
     "extra_trees": False,
     "growth": "leaf",
 }
-"""Parameters of gradient boosting, all named, so that new defaults do not change them."""
+"""Parameters of gradient boosting, all named, as defaults may change."""
 SUBSAMPLES = (1.0, 0.5, 0.25)
 LOSSES = ("exponential", "log_loss", "squared_error")  # losses for two classes; the last is regression on -1 and +1
 
@@ -74,8 +74,6 @@ ADABOOST = "exponential, by votes"  # AdaBoost itself: the gradient method for e
 
 @dataclass(frozen=True)
 class BoostingMethod:
-    """Method on the `task` "classes" or "numbers", with the share `subsample` of the rows for each tree."""
-
     task: str
     loss: str
     subsample: float
@@ -264,7 +262,6 @@ FOREST: dict[str, Any] = {
     "voting": "soft",
     "calibrate": None,
 }
-"""Parameters of Breiman's forest with averaged class shares."""
 
 
 def forest_tasks(plan: LecturePlan, seed: int, _: Folder = None) -> list[Task]:

@@ -41,7 +41,7 @@ from committee.voters.forest import Forest
 
 FOREST, ADABOOST, DEEP_FOREST = "forest", "AdaBoost", "deep forest"
 ENSEMBLES = (FOREST, ADABOOST, DEEP_FOREST)
-"""The document's two ensembles, and a forest of unlimited trees, whose errors are closer to the document's."""
+"""The document's two ensembles, and a forest of unlimited trees."""
 
 UWS, EWS, SM1, SM2, SM2_SIMPLEX = "UWS", "EWS", "SM1", "SM2", "SM2, w >= 0"
 PWS = ("PWS.05", "PWS.20", "PWS.50")
@@ -64,11 +64,10 @@ VARIANTS = (
     *(f"SM2, w >= 0, target {share:.0%} to 1" for share in TOWARDS),
     *(f"SM2, {form}" for form in ROBUST),
 )
-"""Further settings: powers k of EWS, targets of SM2 between the mean margin and 1, and robust forms of SM2."""
+"""Further settings of EWS and SM2."""
 
 SOLVED, LESS, NO_ROOM, NO_SOLUTION, FAILED = "solved", "less xi", "no room", "no solution", "solver failed"
-"""Outcomes of an objective. "less xi": SM1 was solved with the largest feasible xi. "no room": the solution is the
-ensemble's own weights. For the last two outcomes these weights are kept, too."""
+"""Outcomes of an objective; LESS: with the largest feasible xi, the last three: the ensemble's own weights."""
 
 FEW_TREES = 20  # of a small run
 TIE = 1e-9  # scores of at most this size are ties, as they differ from 0 by rounding
@@ -155,14 +154,14 @@ def _full_trees(committee: Committee, depth: int) -> float:
 
 
 def measured(margins: F64, weights: F64, test: SignedVotes, positive: NDArray[np.bool_]) -> dict[str, Any]:
-    """Count the test rows that weights predict wrong (ties elect the negative class), and describe their training
-    `margins`; the equilibrium margin is that of the T voters and their opposites.
-    """
+    """Count errors of weights on test rows (ties elect the negative class), and describe their training `margins`."""
+    # negative weights can lead out of [-1, 1]
     lead, clipped = test.matrix @ weights, np.clip(margins, -1.0, 1.0)
     return {
         "wrong": int(np.sum((lead < -TIE) | (positive & (lead <= TIE)))),
         "mean": float(margins.mean()),
         "median": float(np.quantile(margins, 0.5, method="inverted_cdf")),
+        # of the voters and their opposites
         "equilibrium": equilibrium_margin(clipped, log(2 * len(weights))).terms["equilibrium_margin"],
         "minimum": float(margins.min()),
         "variance": float(margins.var()),
@@ -177,11 +176,7 @@ def reweighted(
     positive: NDArray[np.bool_],
     known: tuple[F64, str, Objective] | None = None,
 ) -> dict[str, Any]:
-    """Solve an objective, or take the ``known`` solution, and measure it; ``least`` is the least gain of a row's
-    margin.
-
-    Weights sum to one, so margins may leave [-1, 1] if some are negative.
-    """
+    """Solve an objective, or take its `known` solution, and measure it."""
     own = lines.margins(lines.own)
     (weights, state, objective), seconds = timed(lambda: known or solved(objective, lines))
     margins = lines.margins(weights) if state in (SOLVED, LESS) else own
@@ -196,7 +191,7 @@ def reweighted(
 
 
 def solved(objective: Objective, lines: MarginMatrix) -> tuple[F64, str, Objective]:
-    """Return an objective's weights (the ensemble's own if none), the outcome, and the objective that was solved."""
+    """Return an objective's weights, the outcome, and the objective that was solved."""
     try:
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # for the outcome "no room"
             weights = objective.solve(lines).weights
@@ -234,9 +229,6 @@ def depth_tasks(
 
 
 def depth_cell(fold: Fold, depth: int | None, trees: int) -> Cell:
-    """Measure boosting methods at one depth. ``theorem`` is the result of `gaussian_margins` for AdaBoost, None if a
-    tree is perfect. The equilibrium margins assume the same set of voters: `trees` voters and their opposites.
-    """
     found: dict[str, Any] = {}
     theorem = None
     for name in METHODS:
@@ -254,10 +246,11 @@ def depth_cell(fold: Fold, depth: int | None, trees: int) -> Cell:
             "median": float(np.quantile(margins, 0.5, method="inverted_cdf")),
             "minimum": float(margins.min()),
             "variance": float(margins.var()),
+            # of `trees` voters and their opposites
             "equilibrium": equilibrium_margin(margins, log(2 * trees)).terms["equilibrium_margin"],
             "seconds": round(seconds, 4),
         }
-        if name == ADABOOST and model.estimator_errors_.min() > 0.0:
+        if name == ADABOOST and model.estimator_errors_.min() > 0.0:  # no tree is perfect
             signed = SignedVotes.of(committee, fold.rows[0], fold.positive[0]).matrix
             theorem = gaussian_margins(signed, model.estimator_errors_)
     sizes = {"training_rows": len(fold.rows[0]), "test_rows": len(fold.rows[1])}
@@ -282,27 +275,20 @@ def _fitted(name: str, fold: Fold, depth: int | None, trees: int) -> Any:
 
 
 def gaussian_margins(signed: Any, errors: F64) -> dict[str, float | None]:
-    """Measure the quantities of Theorem 3 (Shen and Li) for AdaBoost with signed votes ``(n, T)`` and weighted errors.
-
-    If the unnormalised margins rho were Gaussian of mean mu and variance v, the logarithm ``loss`` of the loss
-    would be ``gaussian``, -mu + v / 2. ``distance`` is the Kolmogorov-Smirnov distance of rho from that Gaussian.
-    ``mean_rises`` and ``variance_falls`` are the shares of rounds in which they do, ``share_variance_falls`` that for
-    the normalised margins. ``ratio`` is mu / sqrt(v), ``best_ratio`` its largest value over nonnegative weights.
-    Undefined and infinite values are None.
-    """
+    """Measure the quantities of Theorem 3 (Shen and Li) for AdaBoost with signed votes (n, T) and weighted errors."""
     alpha = 0.5 * np.log((1.0 - errors) / errors)
     S = signed.astype(np.float64)
     rho = np.cumsum(S * alpha, axis=1)
     mean, variance = rho.mean(axis=0), rho.var(axis=0)
     shares = variance / np.cumsum(alpha) ** 2
     last, sd = rho[:, -1], float(np.sqrt(variance[-1]))
-    weights = nnls(S, np.ones(len(S)))[0]
+    weights = nnls(S, np.ones(len(S)))[0]  # of the best ratio
     best = S @ weights
     found = {
         "mean": mean[-1],
         "variance": variance[-1],
-        "loss": np.log(np.exp(-last).mean()),
-        "gaussian": 0.5 * variance[-1] - mean[-1],
+        "loss": np.log(np.exp(-last).mean()),  # its logarithm
+        "gaussian": 0.5 * variance[-1] - mean[-1],  # the same of Gaussian margins
         "distance": kstest(last, norm(mean[-1], sd).cdf).statistic if sd > 0.0 else np.nan,
         "skewness": skew(last) if sd > 0.0 else np.nan,
         "mean_rises": np.mean(np.diff(mean, prepend=0.0) > 0.0),

@@ -26,9 +26,7 @@ def rebuild(
 ) -> list[Grid]:
     """Ensembles and their margins (Martinez and Gray): Tables 2 to 11, Figures 1 to 6, beside the document's numbers.
 
-    Files: CSV, the tables of the page as Markdown, pictures of the chosen tables, and the journal ``cells.jsonl``
-    (``cells-small.jsonl``). A cell is one ensemble with all objectives, or all boosting methods at one depth, on
-    one split of a table. With `figure`, only its pictures are written.
+    A cell is one ensemble, or the boosting methods at one depth, on one split of a table.
     """
     from committee.papers.margins import figures, report
     from committee.papers.margins.cells import (

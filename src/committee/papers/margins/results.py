@@ -39,7 +39,7 @@ class SourceData:
 
 
 BUNDLED = SourceData("Breast cancer, diagnostic", "wdbc", 569, ("M",))
-"""Table of small runs; the document does not use it."""
+"""Table of small runs."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class MarginResults:
         return float(np.mean([cell["objectives"][objective][figure] - cell[figure] for cell in cells]))
 
     def mark(self, name: str, ensemble: str, objective: str, *, corrected: bool = False) -> str:
-        """Return `HELPS`, `HURTS` or `NEITHER` by a paired t-test of an objective's errors, ordinary or `corrected`."""
+        """Return `HELPS`, `HURTS` or `NEITHER` by a paired t-test of an objective's errors."""
         cells = self.of_table(name, ensemble)
         if len(cells) < 2:
             return NEITHER
@@ -150,7 +150,7 @@ class MarginResults:
 class Directions:
     tables: int
     raised: dict[str, int]
-    """Count of tables where "mean", "median", "least", "minimum" or "equilibrium" rises by `SHOWN` or more, by name."""
+    """Number of tables on which a figure rises by `SHOWN` or more, by its name."""
     lowered: dict[str, int]  # the same for "variance" and "range", where they fall
     marks: str  # `HELPS`, `HURTS` or `NEITHER` for each table
 

@@ -149,12 +149,7 @@ def nesting_cell(fold: Fold, setting: Setting, n_paths: int | None) -> Cell:
 
 
 def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
-    """Measure a learner of probabilistic voters.
-
-    ``true_bound`` is that of its graph with known probabilities. ``train_error`` and ``path_error`` are expected errors
-    of one sampled path on training and test rows. ``met``, ``steps`` and ``needed`` count the voters that a test row
-    meets: on a sampled path, on the likeliest path, and with probability `RARE` or more.
-    """
+    """Measure a learner of probabilistic voters."""
     (X_train, X_test), (y_train, y_test) = fold.rows, fold.positive
     graph = model.graph_
     on_likely = replace(graph, walk=LIKELY)
@@ -165,7 +160,7 @@ def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
         P = committee.predict_proba(X_test)[:, 1]
         right[walk] = packed((P > 0.5) == y_test)
         log_loss[walk] = mean_log_loss(P, y_test, 0.0)
-    train_error = path_error = None
+    train_error = path_error = None  # expected errors of one sampled path
     if n_paths is not None:
         model.set_params(n_paths=n_paths)
         on_train, P = model.vote_probability(X_train)[0], model.vote_probability(X_test)[0]
@@ -176,11 +171,12 @@ def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
     return {
         "voters": len(graph),
         "bound": model.bound_,
-        "true_bound": exponential_loss(graph, model.table_.encode(X_train), y_train),
+        "true_bound": exponential_loss(graph, model.table_.encode(X_train), y_train),  # with known probabilities
         "train_error": train_error,
         "path_error": path_error,
         "right": right,
         "log_loss": log_loss,
+        # voters that a test row meets: on a sampled path, on the likeliest one, with probability `RARE` or more
         "met": float(model.cost(X_test).mean()),
         "steps": float(on_likely.cost(encoded).mean()),
         "needed": float((graph.reach(encoded) >= RARE).sum(axis=1).mean()),
@@ -213,14 +209,10 @@ def _of_reference(model: Any, fold: Fold) -> dict[str, Any]:
 
 
 def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> float:
-    """Return the mean of E exp(-H(x_i) y_i) over rows, by one forward pass through the graph (Grossmann, eq. 7).
-
-    With w_t(i) the sum of p exp(-H y_i) over all paths to node t, p the probability of a path, an answer at t of
-    probability q and signed vote v adds w_t q exp(-v y_i) to the next node.
-    """
+    """Return the mean of E exp(-H(x_i) y_i) over rows, by one forward pass through the graph (Grossmann, eq. 7)."""
     q = np.ascontiguousarray(graph.voters.probabilities(X).T)
     y = np.where(positive, 1.0, -1.0)
-    weight = np.zeros((len(graph.next), len(X)))
+    weight = np.zeros((len(graph.next), len(X)))  # sum of p exp(-H y) over the paths to a node
     weight[0] = 1.0
     left = np.zeros(len(X))
     for t, (following, votes) in enumerate(zip(graph.next.tolist(), graph.vote.tolist(), strict=True)):
@@ -231,7 +223,7 @@ def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> f
 
 
 def course(bounds: F64, edges: F64) -> dict[str, Any]:
-    """Return bounds after 1, 2, 4, ... voters, medians of the edges between, and the first, median and least edge."""
+    """Summarize bounds and edges after 1, 2, 4, ... voters."""
     ends = [2**k for k in range(len(bounds).bit_length())]
     medians = [float(np.median(edges[end // 2 : end])) for end in ends]
     return {

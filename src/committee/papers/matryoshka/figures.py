@@ -65,7 +65,7 @@ class Curve:
 
 
 def by_voters() -> list[Curve]:
-    """Figure 2, left: F(T, rho), M_2(T, rho) and rho^T at T = 1, 2, 4, ..., the last also in between."""
+    """Figure 2, left: F(T, rho), M_2(T, rho) and rho^T."""
     T = np.exp2(np.arange(MOST_LEVELS + 1.0))
     between = np.exp2(np.linspace(0.0, MOST_LEVELS, 8 * MOST_LEVELS + 1))
     curves = []
@@ -80,7 +80,7 @@ def by_voters() -> list[Curve]:
 
 
 def by_inner_size() -> list[Curve]:
-    """Figure 2, right: F(T / T_1, F(T_1, rho)) at real T_1 from 1 to T."""
+    """Figure 2, right: F(T / T_1, F(T_1, rho))."""
     curves = []
     for name in SPLIT_RHOS:
         for T in SPLIT_SIZES:
@@ -90,7 +90,7 @@ def by_inner_size() -> list[Curve]:
 
 
 def by_level() -> list[Curve]:
-    """Figure 3: bounds of L nested trees of T^(1/L) nodes, of the nearest whole sizes, and of one flat tree."""
+    """Figure 3: bounds of L nested trees, and of one flat tree."""
     rho, curves = RHOS[NESTED_RHO], []
     for T in NESTED_SIZES:
         every = range(1, round(log2(T)) + LEVELS_BEYOND + 1)
@@ -107,7 +107,7 @@ def by_level() -> list[Curve]:
 
 
 def whole_sizes(T: int, levels: int) -> list[int]:
-    """Return whole sizes of L nested trees near T^(1/L), innermost and larger first, with a product of at most T."""
+    """Return whole sizes near T^(1/L) of L nested trees, innermost first, with a product of at most T."""
     # T^(1/L) may be a whole number but for its rounding
     small = floor(round(T ** (1.0 / levels), 9))
     larger = max(m for m in range(levels + 1) if (small + 1) ** m * small ** (levels - m) <= T)
@@ -115,7 +115,7 @@ def whole_sizes(T: int, levels: int) -> list[int]:
 
 
 def nested_bound(sizes: Sequence[float], rho: float) -> float:
-    """Return F(T_L, ... F(T_2, F(T_1, rho))) of nested trees, the innermost size first (eq. 11)."""
+    """Return F(T_L, ... F(T_2, F(T_1, rho))), the innermost size first (eq. 11)."""
     bound = rho
     for size in sizes:
         bound = float(tree_factor(size, bound))

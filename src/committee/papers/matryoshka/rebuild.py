@@ -19,11 +19,7 @@ def rebuild(
     jobs: Jobs = 1,
     progress: Progress | None = None,
 ) -> list[Grid]:
-    """Boosting trees and matryoshki (Grossmann): Figures 2 and 3, and experiments that test the theory.
-
-    Files: CSV, the tables of the page as Markdown, pictures, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
-    ``cells-small.jsonl``). A cell is one setting on one split of a table.
-    """
+    """Boosting trees and matryoshki (Grossmann): Figures 2 and 3, and experiments that test the theory."""
     from functools import partial
 
     from committee.papers.matryoshka import figures, report

@@ -61,7 +61,7 @@ def log_loss(walk: str = EXPECTED) -> Measure:
 
 
 def promised(cell: Cell) -> float | None:
-    """Return the theoretical bound at the run's number of voters and least edge; `None` for the greedy matryoshka."""
+    """Return the theoretical bound at the run's number of voters and least edge."""
     rho, T = normaliser_of_edge(min(max(cell["edge_least"], 0.0), 0.5)), cell["voters"]
     if cell["method"] == GREEDY:
         return None

@@ -19,13 +19,7 @@ def fetch(
     progress: Progress | None = None,
     opener: "Opener | None" = None,
 ) -> list[Grid]:
-    """Fetch the public tables of all papers, check them, and make the folder that --data reads.
-
-    Every source file is checked by its known size and sha256, and every finished table by its known sha256.
-    Files: a CSV for every table, and ``catalogue.json``. A table that is already in the folder is not fetched again. If
-    a table fails, the others are still fetched, and the errors are printed at the end. Without a network the first
-    error ends the command.
-    """
+    """Fetch the public tables of all papers, check them, and make the folder that --data reads."""
     from committee.papers.public_tables.public_table import NoConnectionError, open_https, public_tables
     from committee.papers.shared.pages import grid_of
 

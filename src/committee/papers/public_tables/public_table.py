@@ -257,7 +257,7 @@ Opener: TypeAlias = Callable[[str], AbstractContextManager[BufferedIOBase]]  # o
 
 
 class NoConnectionError(ValueError):
-    """The server cannot be reached, or the connection failed."""
+    pass
 
 
 class _NoWayDown(HTTPRedirectHandler):

@@ -54,7 +54,6 @@ class PublishedErrors:
 
     @property
     def test_rows(self) -> int:
-        """Number of test rows, the denominator of the document's errors."""
         return self.rows - self.training_rows
 
     def wrong(self, method: str) -> int:
@@ -117,13 +116,7 @@ def draw_split(table: PublishedErrors, seed: int, repeat: int) -> Split:
 
 
 def prepared(table: BinaryTable, train: Rows) -> F64:
-    r"""Return all rows as columns for stumps, with means, ranges and categories of the training rows.
-
-    A numeric column goes through :math:`\tanh((x - \bar x) / s)` and becomes the number of thresholds below it, ten
-    evenly spaced between the least and the largest training value, so that every method has the same ten stumps.
-    Categories of the training rows, a missing value among them, become 0/1 columns, two categories one column. Missing
-    numbers stay NaN. Constant columns are left out.
-    """
+    """Encode all rows for stumps, numbers by ten thresholds and categories as indicators of the training rows."""
     columns = []
     for x, categorical in zip(table.X.T, table.categorical, strict=True):
         columns += _indicators(x, train) if categorical else _steps(x, train)
@@ -191,24 +184,25 @@ class SearchedMethod(ABC):
     def fit(self, X: F64, y: NDArray[np.int64], params: Params) -> Any: ...
 
     def test_errors(self, rows: LabelledRows, others: LabelledRows, plan: SearchPlan) -> dict[str, float]:
-        """Return the error on other rows by value of the hyperparameter; empty if one run does not give all values."""
+        """Return the error on other rows by value of the hyperparameter, if one run gives all values."""
         return {}
 
 
 class ListedStumpBoosts:
-    """Discrete AdaBoost on the stumps that never abstain and their complements, after each number of `rounds`."""
+    """Discrete AdaBoost on listed stumps and their complements, after each number of `rounds`."""
 
     def __init__(self, X: F64, y: NDArray[np.int64], rounds: Sequence[int]) -> None:
         self.rounds: list[int] = list(rounds)
         bins = Bins.learn(X, None, np.zeros(X.shape[1], np.int32), _MOST_BINS)
         binned = Binned(bins, bins.encode(X))
         self.dictionary: StumpDictionary = StumpDictionary.of(binned, np.ones(len(X)))
+        # stumps that never abstain
         self.voting: NDArray[np.intp] = np.flatnonzero(self.dictionary.stumps.missing != 0)
         votes = np.ascontiguousarray(self.dictionary.votes(binned.codes, self.voting))
         self.alpha, _ = _core.listed_rounds(votes, y.astype(np.int8), np.ones(len(X)), np.array(self.rounds))
 
     def committee(self, k: int) -> Committee:
-        """Return the committee after ``rounds[k]`` rounds, or after the last one that found a stump."""
+        """Return the committee after ``rounds[k]`` rounds."""
         alpha = np.zeros((1, len(self.dictionary)))
         alpha[0, self.voting] = self.alpha[k]
         forest, weights = self.dictionary.weighted_forest(alpha, labels=True)
@@ -244,7 +238,7 @@ class AdaBoostSearch(SearchedMethod):
 
     @abstractmethod
     def wrong_after(self, rows: LabelledRows, others: LabelledRows, rounds: Sequence[int]) -> NDArray[np.int64]:
-        """Return how many of the other rows a run on `rows` predicts wrong after each number of rounds."""
+        """Count the other rows that a run on `rows` predicts wrong after each number of rounds."""
 
     def choose(self, X: F64, y: NDArray[np.int64], folds: Sequence[Split], plan: SearchPlan) -> tuple[Params, float]:
         rounds = self.tried(plan)
@@ -262,7 +256,7 @@ class AdaBoostSearch(SearchedMethod):
 
 @dataclass(frozen=True)
 class BestEdgeSearch(AdaBoostSearch):
-    """AdaBoost with the stump of the best edge in each round, as in the other methods."""
+    """AdaBoost with the stump of the best edge in each round."""
 
     def tried(self, plan: SearchPlan) -> list[int]:
         return plan.affordable(*self.rounds, plan.max_rounds)
@@ -276,7 +270,7 @@ class BestEdgeSearch(AdaBoostSearch):
 
 @dataclass(frozen=True)
 class GrownSearch(AdaBoostSearch):
-    """AdaBoost with the stump of the least Gini index in each round, the library's default."""
+    """AdaBoost with the stump of the least Gini index in each round."""
 
     def tried(self, plan: SearchPlan) -> list[int]:
         return plan.affordable(*self.rounds, plan.max_grown)
@@ -298,8 +292,6 @@ _TOL = 1e-6  # with L1, rounds end where no |mu - M| exceeds lambda by 1e-6; the
 
 @dataclass(frozen=True)
 class QuadBoostSearch(SearchedMethod):
-    """QuadBoost as in section 3 of the document, or with ``reweight="chosen"`` as in section 3.1."""
-
     penalty: Literal["l1", "l2", "linf"] | None
     alphas: tuple[float, float] | None  # decimal logarithms of the least and the largest lambda (alpha_max of "linf")
     rounds: tuple[float, float] | None  # the same of the numbers of rounds; None: until no voter has |mu - M| > lambda
@@ -343,13 +335,10 @@ class QuadBoostSearch(SearchedMethod):
 
 @dataclass(frozen=True)
 class LPBoostSearch(SearchedMethod):
-    r"""LPBoost with the document's penalty C, read as the C of the program with the L1 norm,
+    r"""LPBoost with the document's penalty C, that of :math:`\min \|\alpha\|_1 + C \sum_i \xi_i`.
 
-    .. math:: \min_{\alpha \ge 0,\ \xi \ge 0} \|\alpha\|_1 + C \sum_i \xi_i, \quad y_i H_i \alpha \ge 1 - \xi_i.
-
-    `LPBoostClassifier` solves :math:`V(D) = \max \rho - D \sum_i \xi_i` with :math:`\|\alpha\|_1 = 1` and
-    :math:`D = 1 / (\nu n)`. A solution of the first program, divided by its norm, solves the second for the D with
-    :math:`C\, V(D) = D`. V is convex and decreases, so Newton's steps for D from 1/n upwards converge to this root.
+    The solution, divided by its norm, is that of `LPBoostClassifier` for a root D of :math:`C\, V(D) = D`, with
+    :math:`D = 1 / (\nu n)` and :math:`V(D) = \max \rho - D \sum_i \xi_i`.
     """
 
     penalties: tuple[float, float]  # decimal logarithms of the least and the largest C
@@ -370,7 +359,7 @@ class LPBoostSearch(SearchedMethod):
         return self._fitted(X, y, params["nu"])
 
     def path(self, X: F64, y: NDArray[np.int64], penalties: Sequence[float]) -> list[tuple[float, Any]]:
-        """Return nu, clipped to [1/n, 1], and model of each C; give C ascending."""
+        """Return nu and model of each C; give C ascending."""
         n = len(y)
         D, model = 1.0 / n, self._fitted(X, y, 1.0)
         found = []
@@ -379,6 +368,7 @@ class LPBoostSearch(SearchedMethod):
                 value, slack = worth(model.committee_.margins(X, y), D)
                 if (1.0 - _CLOSE) * penalty * value <= D or D == 1.0:
                     break
+                # Newton's step: V is convex and decreases
                 D = min((value + D * slack) / (slack + 1.0 / penalty), 1.0)
                 model = self._fitted(X, y, min(1.0, 1.0 / (D * n)))
             found.append((min(1.0, 1.0 / (D * n)), model))

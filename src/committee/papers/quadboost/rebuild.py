@@ -24,11 +24,7 @@ def rebuild(
     jobs: Jobs = 1,
     progress: Progress | None = None,
 ) -> list[Grid]:
-    """QuadBoost (Fortier-Dubois et al.): Tables 1 and 2, all six methods, beside the document's numbers.
-
-    Files: CSV, the tables of the page as Markdown, a picture, and the journal ``cells.jsonl`` (``cells-quick.jsonl``,
-    ``cells-small.jsonl``). A cell is one method on one split of a table.
-    """
+    """QuadBoost (Fortier-Dubois et al.): Tables 1 and 2, all six methods, beside the document's numbers."""
     from dataclasses import replace
     from functools import partial
 

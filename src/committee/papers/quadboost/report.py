@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 PAIRS = tuple(combinations((LINF, L2, LPBOOST, ADABOOST, VANILLA, L1), 2))
-"""Pairs of methods, in the order of the document's Table 2."""
+"""In the order of the document's Table 2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ def results_of(
 
 
 CLAIMS = ((L2, VANILLA), (LINF, VANILLA), (L2, L1), (VANILLA, ADABOOST), (L1, LPBOOST))
-"""The document's findings on pairs: the first three are its significant ones, the last two its wins in Table 1."""
+"""Pairs of which the document finds the first method better."""
 
 _SHORT = {L1: "L1", L2: "L2", LINF: "Linf", VANILLA: "vanilla", LPBOOST: "LPBoost", ADABOOST: "AdaBoost"}
 

@@ -39,13 +39,7 @@ def rebuild(
     simulation: "Simulation | None" = None,
     growth: "Growth | None" = None,
 ) -> list[Grid]:
-    """SBPMT (Qin and Huang): Table 2 with Figures 3 and 4, or Figure 2, beside the paper's numbers.
-
-    Files: the tables as Markdown (``tables-<what>.md``); ``table2-<settings>.csv`` with ``figure3-<settings>.png`` and
-    ``figure4-<settings>.png``; with `rivals` the same for ``rivals-<settings>``; ``figure2.csv`` and ``figure2.png``;
-    ``consistency.csv``; ``numeric-<settings>.csv``; and journals, ``cells-<what>.jsonl``. On tables, repeat r of a
-    classifier has the seed ``seed + r``.
-    """
+    """SBPMT (Qin and Huang): Table 2 with Figures 3 and 4, or Figure 2, beside the paper's numbers."""
     from committee.papers.sbpmt import rivals as others
     from committee.papers.sbpmt import simulation as simulations
     from committee.papers.sbpmt import table2

@@ -74,7 +74,6 @@ class Rival:
         return self.kind.partition(".")[0]
 
     def make(self, schema: TableSchema, seed: int) -> Any:
-        """Return the unfitted classifier for the encoded matrix of a schema."""
         from sklearn.impute import SimpleImputer
         from sklearn.pipeline import make_pipeline
 
@@ -109,7 +108,7 @@ RIVALS: dict[str, Rival] = {
         {"iterations": 100, "thread_count": 1, "verbose": False, "allow_writing_files": False},
     ),
 }
-"""Methods by the paper's names, in its order; the last two are not the paper's."""
+"""Methods by name, those of the paper first."""
 
 
 def installed_rivals() -> list[str]:
@@ -184,7 +183,6 @@ class TableOfMethods:
 @dataclass(frozen=True)
 class Contest:
     over_tables: PairedComparison
-    """Sign test of the mean errors of the tables, and Poisson-binomial test of the test rows."""
     pvalues: tuple[float, ...]  # of the corrected paired t-test on each table, adjusted by Holm's rule over the tables
     differences: tuple[float, ...]  # accuracy of SBPMT minus the method's on each table, in percent
 

@@ -32,7 +32,7 @@ BENCHMARK: dict[str, Any] = {
     "n_leaf_steps": 5,
     "max_depth": 3,
 }
-"""The paper's benchmark setting; each curve varies one parameter."""
+"""The paper's benchmark setting."""
 
 SUBAGGING, RATIO = "subagging times", "subagging ratio"
 BOOSTING, LEAVES = "AdaBoost iterations", "ProbitBoost iterations"
@@ -42,7 +42,7 @@ SHOWN = (1, 2, 5, 10, 20, 50, 100), (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 
 @dataclass(frozen=True)
 class Simulation:
-    """Sizes of the simulation of Figure 2; by default the paper's."""
+    """Sizes of the simulation of Figure 2."""
 
     training_rows: int = 2000
     test_rows: int = 10000
@@ -96,7 +96,7 @@ def repeat_cell(simulation: Simulation, seed: int, repeat: int) -> Cell:
 
 
 def errors_by_round(model: SBPMTClassifier, X: F64, y: NDArray[np.int64], most: int) -> list[float]:
-    """Return the test errors of a binary model after 1, ..., `most` boosting rounds, from one fit."""
+    """Return the test errors of a binary model after 1, ..., `most` boosting rounds."""
     committees = model.committee_.voters
     assert isinstance(committees, BoostedCommittees)
     sides = 2.0 * committees.members.votes(X) - 1.0
@@ -169,7 +169,7 @@ def figure2(errors: dict[str, F64], simulation: Simulation = PAPER) -> Figure:
 
 @dataclass(frozen=True)
 class Growth:
-    """Sizes of the study of Theorem 2: test errors by n and nu."""
+    """Sizes of the study of Theorem 2."""
 
     rows: tuple[int, ...] = (250, 500, 1000, 2000, 4000, 8000)  # numbers n of training rows
     exponents: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75)  # values of nu, for T = n^nu rounded up; 0 is one round

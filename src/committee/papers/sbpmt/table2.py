@@ -50,7 +50,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "default": {},
 }
-"""Parameters of `SBPMTClassifier`: those of the paper's section 6.2, all named, and our defaults."""
+"""Parameters of `SBPMTClassifier`: those of the paper's section 6.2, and our defaults."""
 
 FOLDS = 10
 SMALL_TABLES = ("iris", "wdbc")  # bundled; scikit-learn's iris differs in three numbers

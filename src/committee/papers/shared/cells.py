@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Task that computes one cell (one measured result) of a run; picklable for worker processes."""
+    """Computation of one cell (one measured result) of a run."""
 
     place: dict[str, Any]
-    """Names and values that identify the cell, and perhaps the "digest" of its "table"; first entries of the cell."""
+    """Names and values that identify the cell, and perhaps the "digest" of its "table"."""
     run: Callable[[], Cell]
     label: str | None = None  # shown with the progress; by default its "table", or its "name" up to a colon
 
@@ -49,18 +49,13 @@ class Task:
 
 
 def key_of(cell: Cell, place: Mapping[str, Any]) -> Key:
-    """Return the key of a cell: its values of the names in `place`, without the digest."""
     return tuple(cell[name] for name in place if name != "digest")
 
 
 def finished_cells(
     path: Path, run: dict[str, Any], tasks: Sequence[Task], *, jobs: int = 1, progress: Progress | None = None
 ) -> dict[Key, Cell]:
-    """Run the tasks whose cells are not in the journal, and return the cells of all tasks by key, in their order.
-
-    A journal of other settings, or with cells of a table with another digest, raises a ValueError. Cells from code that
-    has changed since (`code_digest`) are run again, with a ``UserWarning``.
-    """
+    """Run the tasks whose cells are not in the journal, and return the cells of all tasks by key."""
     from joblib import delayed
 
     place, codes = tasks[0].place, {task.key: task.code for task in tasks}

@@ -18,7 +18,7 @@ Small = Annotated[bool, "A small run of each part on bundled tables: no folder, 
 Jobs = Annotated[int, "Number of processes."]
 Out = Annotated[Path, "Folder for CSV, PNG and finished cells."]
 Progress: TypeAlias = Callable[[int, int, str], None]
-"""Called with the number of finished cells, of all cells, and the label of the last one, such as its table."""
+"""Called with the number of finished cells, of all cells, and the label of the last one."""
 
 
 def check_at_least_one(**counts: int) -> None:

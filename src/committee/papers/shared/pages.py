@@ -94,9 +94,7 @@ class PairedComparison:
 
 
 def compared(errors: F64, alone: ArrayLike | None = None, about: About = "these tables") -> PairedComparison:
-    """Compare two methods by test errors (2, n_tables), and by numbers `alone` (n_tables, 2) of rows that only one gets
-    right.
-    """
+    """Compare two methods by errors (2, n_tables), and by rows `alone` (n_tables, 2) that only one gets right."""
     # means of shares of whole numbers of rows are equal but for their rounding
     signs = sign_test(*errors.round(12))
     if not errors.size:

@@ -194,8 +194,6 @@ TEST_SHARE = 0.3  # of the rows of each class
 
 @dataclass(frozen=True, eq=False)
 class NamedTable:
-    """Table of two classes; the second one is positive."""
-
     name: str
     table: Table
 
@@ -247,14 +245,13 @@ class Fold:
 
 
 DIMENSION, EFFECTIVE, NOISE = 10, 5, 0.1
-"""Number of columns, and E, of the SBPMT paper; it leaves q open, and 0.1 is Mease and Wyner's."""
+"""Number of columns and E of the SBPMT paper, and q of Mease and Wyner."""
 
 
 def mease_wyner(n: int, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw Mease and Wyner's simulation: P(y = 1 | x) = q + (1 - 2q) [x_1 + ... + x_E > E/2], x uniform on the cube.
 
-    X is ``(n, 10)``, y is -1 or +1. Source: D. Mease, A. Wyner (2008). Evidence contrary to the statistical view of
-    boosting.
+    Source: D. Mease, A. Wyner (2008). Evidence contrary to the statistical view of boosting.
     """
     X = random.random((n, DIMENSION))
     above = X[:, :EFFECTIVE].sum(axis=1) > EFFECTIVE / 2

@@ -311,14 +311,11 @@ class MeanContributionDisplay(Display):
 
 
 def contribution_sizes(contributions: F64, *, of_probabilities: bool = False) -> F64:
-    """Return sizes (n, p) of contributions (n, p + 1) or (n, p + 1, K), which end with the start of the sum.
-
-    The mean over K outputs of the absolute values; of probabilities half of their sum, the probability that a column
-    moves between classes.
-    """
-    sizes = np.abs(contributions[:, :-1])
+    """Return sizes (n, p) of contributions (n, p + 1) or (n, p + 1, K), over all outputs."""
+    sizes = np.abs(contributions[:, :-1])  # without the start of the sum
     if sizes.ndim == 2:
         return np.asarray(sizes)
+    # half of the sum: the probability that a column moves between classes
     return np.asarray(sizes.sum(axis=2) / 2.0 if of_probabilities else sizes.mean(axis=2))
 
 

@@ -34,14 +34,12 @@ _MOST_CLASSES = 2  # whose sums are written
 
 @dataclass(frozen=True, eq=False)
 class LeafReading:
-    """Kind of leaf values. `start` (D,) begins a sum; D is 1 for a predicted number and for "sums" of two classes, else
-    K. `factor` multiplies votes besides their weights.
-    """
+    """Kind of leaf values of D outputs, whose sum begins with `start` (D,)."""
 
     kind: Literal["sums", "shares", "means"]
     names: tuple[str, ...]
     unit: str
-    factor: float
+    factor: float  # of votes, besides their weights
     start: F64
     is_log: bool = False
 
@@ -68,7 +66,7 @@ class LeafReading:
         return cls("sums", names, unit, factor, factor * start)
 
     def values(self, forest: Forest, weight: float, output: int | None) -> F64:
-        """Return the contents of a tree's nodes, (N, D); `output` is the class index of a tree for a single class."""
+        """Return the contents of a tree's nodes, (N, D)."""
         value = forest.node_votes
         if self.kind == "shares":
             return np.hstack([1.0 - value, 1.0 + value]) / 2.0 if value.shape[1] == 1 else value
@@ -124,20 +122,16 @@ def plain_signed(number: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PlainTree:
-    """One tree, or the sum of `n_summed` trees of the same `tests`: pairs of column and condition, one per node.
-
-    `missing` is the answer for missing values: 0 for yes, 1 for no, -1 if it is not shown. `values` are the contents of
-    the nodes, (N, D); `output` is the class index of a tree for a single class.
-    """
+    """One tree, or the sum of `n_summed` trees of the same `tests`."""
 
     number: int
-    tests: tuple[tuple[str, str], ...]
+    tests: tuple[tuple[str, str], ...]  # column and condition of each node
     children: Index
-    missing: Index
+    missing: Index  # answer for missing values: 0 yes, 1 no, -1 not shown
     shares: F64 | None
-    values: F64
+    values: F64  # contents of the nodes, (N, D)
     weight: float
-    output: int | None
+    output: int | None  # class index of a tree for a single class
     n_summed: int = 1
     name: str = ""
 
@@ -193,12 +187,7 @@ class EnsembleText:
 
     @classmethod
     def of(cls, estimator: Any, had_missing: Any = None) -> EnsembleText:
-        """Describe an ensemble. Only missing values of columns in the mask `had_missing`, (p,), are shown; `None` shows
-        all.
-
-        Raise TypeError unless its voters are trees with numbers or classes in their leaves; ValueError if it has too
-        many leaves, one class, or several predicted numbers.
-        """
+        """Describe an ensemble, with the missing values of columns in the mask `had_missing` (p,)."""
         votes = votes_of(estimator)
         members = _small(votes)
         leaves = LeafReading.of(votes)
@@ -303,16 +292,13 @@ def _small(votes: WeightedVotes) -> MemberTrees:
 
 @dataclass(frozen=True, eq=False)
 class RowPath:
-    """Row `number`: `paths`, the set of its nodes in each tree, and texts of the tested `values`.
-    `sums` has one text for each of the two likeliest classes, or one in all. `had_missing` (p,) marks the columns
-    that have missing values in the given rows.
-    """
+    """Row `number`: its nodes in each tree (`paths`), and the tested values and the sums as text."""
 
     number: int
     paths: tuple[frozenset[int], ...]
     values: tuple[str, ...]
-    sums: tuple[str, ...]
-    had_missing: NDArray[np.bool_]
+    sums: tuple[str, ...]  # of the two likeliest classes, or one in all
+    had_missing: NDArray[np.bool_]  # (p,)
 
     @classmethod
     def of(cls, ensemble: EnsembleText, estimator: Any, X: Any, row: int) -> RowPath:

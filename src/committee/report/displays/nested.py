@@ -39,9 +39,7 @@ _COLORS, _SIGNS = (FOR, AGAINST), ("+", "−")
 
 
 def nested_score(estimator: Any, for_class: Any = None) -> tuple[slice, str]:
-    """Return the slice of a class's score in the arrays of ``graph_``, ``reach_``, ``bounds_`` and ``edges_``, and its
-    name.
-    """
+    """Return the slice of a class's score in ``graph_``, ``reach_``, ``bounds_`` and ``edges_``, and its name."""
     check_is_fitted(estimator)
     graph = getattr(estimator, "graph_", None)
     if graph is None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from committee.learners.boosting.quadboost_path import QuadBoostClassifierCV, QuadBoostPath
 
 MOST_NAMED = len(COLORS) - 1
-"""Columns with a colour of their own; the last colour of the palette is an ink."""
+"""Columns with a colour of their own."""
 
 _OTHERS = "#bbbbbb"
 

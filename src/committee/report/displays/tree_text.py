@@ -28,7 +28,7 @@ from committee.voters.rounds import LinearLeaves
 from committee.voters.tree_voters import MemberTrees
 
 MOST_NAMED = 3
-"""Classes of a leaf whose shares or scores are written, the largest first."""
+"""Most classes of a leaf whose shares or scores are written."""
 
 # longest texts of a column, of listed categories, of a condition on a line of its own, and of a leaf in a picture
 _COLUMN, _CATEGORIES, _CONDITION, _LEAF = 22, 14, 30, 40
@@ -36,10 +36,7 @@ _CATEGORY_BESIDE_MISSING = 8
 
 
 def voter_words(voters: SoftStumps | OracleVoters, t: int, table: TableSchema) -> str:
-    """Condition under which a voter is likely to answer +; for a user's classifier its Python type.
-
-    ``x > c ± s`` stands for q(x) = Phi((x - c) / s).
-    """
+    """Condition under which a voter is likely to answer +; ``x > c ± s`` stands for q(x) = Phi((x - c) / s)."""
     if isinstance(voters, OracleVoters):
         return type(voters.voters[t]).__name__
     j, is_missing_plus = int(voters.feature[t]), float(voters.missing[t]) == 1.0
@@ -146,15 +143,13 @@ def _number(value: float, digits: int = 4) -> str:
 
 @dataclass(frozen=True)
 class TreeText:
-    """Texts of the one tree of `forest`. `values` are contents of its nodes: class indices, numbers, or `None` for a
-    linear function without a mean.
-    """
+    """Texts of the one tree of `forest`."""
 
     forest: Forest
     table: TableSchema
     number: int
     n_trees: int
-    values: list[Any]
+    values: list[Any]  # of the nodes: class indices, numbers, or None for a linear function without a mean
     names: list[str]
     leaves: list[str]
     colors: list[str]

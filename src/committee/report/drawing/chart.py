@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 350.0, 230.0
 SMALL_WIDTH, SMALL_HEIGHT = 230.0, 145.0
-"""Size in pixels of a chart, as wide as a telephone, and of a small one."""
+"""Size in pixels of a chart, and of a small one."""
 
 FEW = 0.005
 """Share of the rows below which a bin of probabilities is not drawn."""
@@ -39,27 +39,23 @@ _DASHES = (None, "5 4", "1 3", "6 3 1 3")
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line through points. `dash` is the number of its line style, `key` names the model that a reader can hide."""
-
     x: ArrayLike
     y: ArrayLike
     color: Color = 0
     label: str = ""
-    dash: int = 0
+    dash: int = 0  # number of the line style
     width: float = 2.0
     is_step: bool = False
     faint: bool = False
     tip: str | None = None
-    key: str | None = None
+    key: str | None = None  # model that a reader can hide
 
 
 @dataclass(frozen=True, eq=False)
 class Dots:
-    """Dots of a radius in pixels, one for all or one each, with tooltips and texts beside them."""
-
     x: ArrayLike
     y: ArrayLike
-    radius: ArrayLike = 3.0
+    radius: ArrayLike = 3.0  # in pixels
     color: Color = 0
     label: str = ""
     marker: int = 0
@@ -98,8 +94,6 @@ class Guide:
 
 @dataclass(frozen=True, eq=False)
 class Rug:
-    """Short strokes on the x axis at the values of rows."""
-
     x: ArrayLike
 
 
@@ -109,11 +103,7 @@ Mark: TypeAlias = Curve | Dots | Band | Columns | Guide | Rug
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Marks on two labelled scales.
-
-    `names` are the categories at 0, 1, ... of the x axis. A `small` chart is one of many, without a legend. `title` is
-    that of matplotlib's legend. `has_legend` is False where several charts share one legend.
-    """
+    """Marks on two labelled scales; `names` are categories at 0, 1, ... of the x axis."""
 
     x: Scale
     y: Scale
@@ -121,8 +111,8 @@ class Chart:
     y_label: str
     marks: Sequence[Mark]
     names: Sequence[str] = ()
-    small: bool = False
-    title: str = ""
+    small: bool = False  # one of many, without a legend
+    title: str = ""  # of matplotlib's legend
     has_legend: bool = True
 
     @property
@@ -136,7 +126,6 @@ class Chart:
 
 
 def shared_legend(charts: Iterable[Chart]) -> Markup:
-    """Draw one legend of several charts, in which equal labels have equal colours."""
     labels = {label: color for chart in charts for color, label in chart.labels}
     return legend([(color, label) for label, color in labels.items()])
 
@@ -343,12 +332,10 @@ def reliability_chart(curves: Mapping[str, Reliability], colors: Mapping[str, in
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A line of text whose middle is at y; `size` is in points."""
-
     x: float
-    y: float
+    y: float  # of the middle
     text: str
-    size: float
+    size: float  # in points
     color: Color = "ink"
     anchor: str = "start"
     bold: bool = False
@@ -356,17 +343,13 @@ class Text:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A line through points; `width` is in points."""
-
     points: Sequence[tuple[float, float]]
     color: Color
-    width: float
+    width: float  # in points
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A rectangle, with round corners if it has an edge."""
-
     x: float
     y: float
     width: float

@@ -35,12 +35,12 @@ _LONGEST_NAME = 120.0
 
 @dataclass(frozen=True)
 class Bar:
-    """A named bar from 0 to `value`, with a line over `span`; `is_rest` marks the sum of other bars."""
+    """A named bar from 0 to `value`, with a line over `span`."""
 
     name: str
     value: float
     text: str
-    is_rest: bool = False
+    is_rest: bool = False  # the sum of other bars
     span: tuple[float, float] | None = None
 
     @property
@@ -65,7 +65,7 @@ def bars(
     largest: float | None = None,
     most_lines: int = 1,
 ) -> Markup:
-    """Draw bars; `least` and `largest` give several pictures one scale, names have at most `most_lines` lines."""
+    """Draw bars; `least` and `largest` give several pictures one scale."""
     values = [value for bar in rows for value in (bar.value, bar.end)]
     low = min([0.0, *values]) if least is None else min(0.0, least)
     high = max([0.0, *values]) if largest is None else max(0.0, largest)
@@ -101,10 +101,8 @@ def _unit(rows: Sequence[Bar], low: float, high: float) -> float:
 
 @dataclass(frozen=True)
 class Stack:
-    """A bar of parts, each with a colour, a share and a tooltip, with a name above it and a text below."""
-
     name: str
-    parts: tuple[tuple[Color, float, str], ...]
+    parts: tuple[tuple[Color, float, str], ...]  # colour, share and tooltip
     text: str
 
 
@@ -134,7 +132,7 @@ def _write(parts: list[Markup], text: str, y: float, most_lines: int, *, kind: s
 
 @dataclass(frozen=True)
 class DotRow:
-    """Dots at `values`; a line covers `span`, by default one standard deviation on either side of the marked mean."""
+    """Dots at `values`, with a line over `span`."""
 
     name: str
     values: Sequence[float]
@@ -154,16 +152,12 @@ class DotRow:
 
 @dataclass(frozen=True, eq=False)
 class DotRows:
-    """Rows of dots on one axis.
-
-    If `series` (labels and colours) is given, each row has one value of each series; the series "true" has a stroke
-    instead of a dot. A line at `reference` crosses all rows.
-    """
+    """Rows of dots on one axis; with `series`, a row has one value of each."""
 
     rows: Sequence[DotRow]
     label: str
-    reference: float | None = None
-    series: Sequence[tuple[str, Color]] = ()
+    reference: float | None = None  # a line across all rows
+    series: Sequence[tuple[str, Color]] = ()  # "true" has a stroke instead of a dot
     scale: Scale | None = None
 
     def svg(self, description: str) -> Markup:
@@ -228,14 +222,11 @@ def _percent(place: float) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a map; the `strength` of its colour is from 0 to 1."""
-
     color: Color
-    strength: float
+    strength: float  # of the colour, 0 to 1
     text: str
     tip: str
-    short: str = ""
-    """Text for a narrow cell."""
+    short: str = ""  # text for a narrow cell
 
     @property
     def opacity(self) -> float:
@@ -244,8 +235,6 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class CellMap:
-    """A map of cells by row and column number, with the headings of rows and columns."""
-
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Mapping[tuple[int, int], Cell]

@@ -21,10 +21,7 @@ _DAYS = (1.0, 2.0, 5.0, 10.0, 15.0)
 
 @dataclass(frozen=True)
 class Scale:
-    """Scale from `low` to `high`, which lie at `begin` and `end` of a picture.
-
-    Labels are in per cent if `percent`, ticks are integers if `whole`. Labels of `years` have no separators.
-    """
+    """Scale from `low` to `high`, which lie at `begin` and `end` of a picture."""
 
     low: float
     high: float
@@ -32,8 +29,8 @@ class Scale:
     end: float = 1.0
     percent: bool = False
     log: bool = False
-    whole: bool = False
-    years: bool = False
+    whole: bool = False  # ticks are integers
+    years: bool = False  # labels have no separators
 
     @classmethod
     def over(cls, values: F64 | list[float], *, margin: float = 0.0, percent: bool = False, log: bool = False) -> Self:
@@ -97,7 +94,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class TimeScale(Scale):
-    """Scale of dates or times in seconds, whose ticks are round in the format `form` of the column."""
+    """Scale of dates or times in seconds, with ticks that are round in the format `form`."""
 
     form: str = "%Y-%m-%d"
 
@@ -147,7 +144,7 @@ class TimeScale(Scale):
 
 @dataclass(frozen=True)
 class DatePartScale(Scale):
-    """Scale of months or weekdays, whose ticks are their names."""
+    """Scale of months or weekdays."""
 
     part: str = "month"
 

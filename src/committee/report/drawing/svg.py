@@ -14,14 +14,13 @@ Color: TypeAlias = int | str
 """Number of a colour of the palette, or "ink", "soft", "pale", "grid", "line" or "paper"."""
 
 FOR, AGAINST, REST = 0, 1, "pale"
-"""Colours of positive values, of negative values, and of the sum of values that are not shown."""
+"""Colours of positive values, of negative values, and of the sum of others."""
 
 SIZE = 12.0
-"""Font size in a picture of a page, in pixels."""
+"""Font size in pixels."""
 
 
 def css(color: Color) -> str:
-    """CSS value of a colour; ``page.css`` defines the variables, light and dark."""
     return f"var(--c{color % 7})" if isinstance(color, int) else f"var(--{color})"
 
 
@@ -41,7 +40,6 @@ def _short(value: str | float) -> str:
 
 
 def breakable(text: str) -> Markup:
-    """Allow line breaks in a name after "_", ":" and "/"."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"(?<=[_:/])(?=[^\W_])", "<wbr>", str(escape(text))))
@@ -111,7 +109,7 @@ def legend(entries: Sequence[tuple[Color, str]]) -> Markup:
 
 
 def text_width(text: str, size: float = SIZE) -> float:
-    """Estimate the width of a text in common sans-serif fonts, rather too large, in the unit of `size`."""
+    """Estimate the width of a text, rather too large, in the unit of `size`."""
     return size * sum(map(_character_width, text))
 
 
