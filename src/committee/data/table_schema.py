@@ -179,8 +179,7 @@ class TableSchema:
         return schema
 
     @property
-    def source(self) -> TableSchema:
-        """Schema of the table itself, without derived columns."""
+    def source(self) -> TableSchema:  # without derived columns
         return self
 
     @property

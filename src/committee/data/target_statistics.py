@@ -162,7 +162,7 @@ class Cells:
 def target_statistics(
     levels: HighCardinality, target: ClassTarget | NumberTarget | SeveralTargets, weights: F64
 ) -> tuple[F64, dict[int, CategoryValues]]:
-    """Return cross-fitted numbers of training rows ``(n, m)``, and numbers of the categories by column."""
+    """Return cross-fitted numbers of training rows ``(n, m)``, and those of categories by column."""
     numbers = np.full(levels.codes.shape, np.nan)
     found = {}
     row = levels.n_rows / float(weights.sum())

@@ -58,10 +58,8 @@ _PARAMETERS = {"sep": "separator", "skip-lines": "skip_lines", "no-header": "hea
 
 @dataclass(frozen=True)
 class PartitionColumns:
-    """Columns in the names of folders, with one value per file."""
-
     names: tuple[str, ...] = ()
-    values: tuple[tuple[str | int | None, ...], ...] = ()
+    values: tuple[tuple[str | int | None, ...], ...] = ()  # per file, one of each column
 
     @classmethod
     def of(cls, files: Sequence[FoundFile]) -> PartitionColumns:

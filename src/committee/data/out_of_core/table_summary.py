@@ -212,8 +212,6 @@ class RowSample:
 
 @dataclass(eq=False)
 class TableSummary:
-    """Schema, distinct values and row sample of a table, which its encoding needs."""
-
     categorical_features: CategoricalFeatures = "from_dtype"
     max_bins: int = 255
     most_sampled: int = field(default_factory=lambda: MAX_SAMPLE)

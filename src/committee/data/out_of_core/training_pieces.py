@@ -316,7 +316,6 @@ class OutOfCoreMatrix:
         return np.asarray, (self.dense,)
 
     def blocks(self, n_threads: int = 1) -> Iterator[tuple[int, F64]]:
-        """Yield the index of the first row and the rows of each piece."""
         training, sampled = self.training, _SampledCells(self.training)
         training.files.check_unchanged()
         table = self.table

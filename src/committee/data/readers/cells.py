@@ -278,7 +278,6 @@ def matching_formats(present: pl.Series) -> list[str]:
 def infer_number_formats(
     columns: Sequence[pl.Series], decimal: str | None, separator: str
 ) -> tuple[dict[str, str], list[str]]:
-    """Return number formats by column, and the columns that mix decimal commas and points."""
     sure: dict[str, str] = {}
     either: dict[str, pl.Series] = {}
     mixed: list[str] = []
@@ -293,7 +292,7 @@ def infer_number_formats(
             not present.is_empty()
             and (parse_numbers(present, COMMA).is_not_null() | parse_plain_numbers(present).is_not_null()).all()
         ):
-            mixed.append(column.name)
+            mixed.append(column.name)  # decimal commas and points
     wanted = {".": THOUSANDS, ",": COMMA}.get(decimal or "")
     forms = {name: form for name, form in sure.items() if wanted in (None, format_base(form))}
     bases = {format_base(form) for form in forms.values()}

@@ -229,8 +229,6 @@ def long_line_message(file: TableFile) -> str:
 
 @dataclass(frozen=True)
 class KnownColumns:
-    """Kinds of columns that are known before a table is read."""
-
     text: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()  # plain numbers: leading zeros are no codes, and marks mean missing
     forms: Mapping[str, str] = field(default_factory=dict)  # formats of columns not written as plain numbers

@@ -114,7 +114,6 @@ class SeparatedText:
                 yield number, "\t".join(line.split()) + "\n" if self.aligned else line
 
     def rows(self, opened: IO[str]) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number of the last line and the cells of each row below the column names."""
         last = 0
 
         def lines() -> Iterator[str]:
@@ -127,7 +126,7 @@ class SeparatedText:
         if self.header:
             next(rows, None)
         for cells in rows:
-            yield last, cells
+            yield last, cells  # number of the last line of the row
 
     def line_of_row(self, row: int, n_columns: int) -> int:
         with self.opened() as opened:
