@@ -36,7 +36,7 @@ class Candidate:
 
 
 class Pool(ABC):
-    """Voters of one kind, searched for the largest correlation ``sum_i s_i h(x_i)`` with signed row weights s."""
+    """Voters of one kind, searched for large correlations ``sum_i s_i h(x_i)`` with signed row weights s."""
 
     exhaustive: ClassVar[bool]  # every voter is searched; else candidates are trained
     has_complements: ClassVar[bool] = True  # the complement of a voter, which votes -h, can be a voter too
@@ -93,7 +93,7 @@ class TrainedPool(Pool):
         self._votes: dict[Hashable, Any] = {}
 
     def train(self, positive: NDArray[np.bool_], weights: F64) -> tuple[Any, I8]:
-        """Return a voter trained to tell the `positive` rows from the others, and its votes on all rows."""
+        """Return a voter trained to tell `positive` rows from others, and its votes on all rows."""
         raise NotImplementedError
 
     def best(self, s: F64, penalty: Penalty, alpha: Mapping[Hashable, float]) -> Candidate | None:

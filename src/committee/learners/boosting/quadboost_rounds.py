@@ -74,7 +74,7 @@ class WeightHistory:
         return self._voter[here], self._weight[here]
 
     def after(self, n_rounds: int) -> tuple[Index, F64]:
-        """Return the indices of the voters after `n_rounds` rounds, in the order of their entry, and their weights."""
+        """Return the voters after `n_rounds` rounds, in the order of their entry, and their weights."""
         self._settle()
         end = int(self._ends[min(n_rounds, self._n_rounds)])
         voter, weight = self._voter[:end], self._weight[:end]
@@ -301,7 +301,7 @@ def products_of(
 
 
 def products_pay(n: int, stumps: StumpDictionary, n_passes: int) -> bool:
-    """Return whether all products of the stumps fit in memory, and cost less than passes over n rows."""
+    """Return whether products of the stumps fit in memory, and cost less than `n_passes` over n rows."""
     C, p = int(stumps.offset[-1]), len(stumps.offset) - 1
     # subsets of categories are not listed
     listed = not (stumps.subsets and stumps.bins.categorical.any())

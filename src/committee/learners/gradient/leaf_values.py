@@ -104,7 +104,7 @@ def leaf_terms(gradient: F64, hessian: F64, w: F64 | None) -> F64:
 
 
 def node_sums(terms: F64, leaf: I32, n_nodes: int) -> F64:
-    """Sum terms ``(k, n)`` over the rows of each node, ``(n_nodes, k)``; the order of the rows has no effect."""
+    """Sum terms ``(k, n)`` over the rows of each node, ``(n_nodes, k)``, with the same bits in any order."""
     largest = np.abs(terms).max(axis=1)
     return _core.sums_of_limbs(_core.node_sums(terms, leaf, n_nodes, largest), largest)
 

@@ -57,7 +57,7 @@ class Draws:
         return self.columns is None and self.features_of_tree < self.n_features
 
     def rows_of_round(self, t: int) -> tuple[I32 | None, F64 | None]:
-        """Return the sorted rows of round t and the weights ``(n,)``; None: all rows, or unchanged weights."""
+        """Return the rows of round t and the weights ``(n,)``; None: all rows, or unchanged weights."""
         if self.units is None:
             return None, None
         if self.subsample < 1.0:
@@ -104,8 +104,7 @@ class ScoredRows(ABC):
     def scores(self, rows: NDArray[np.integer]) -> F64: ...
 
     @abstractmethod
-    def restart(self, target: Target, intercept: F64) -> None:
-        """Reset the scores, and use all rows."""
+    def restart(self, target: Target, intercept: F64) -> None: ...
 
     @abstractmethod
     def begin_on_all(self) -> None: ...
@@ -446,7 +445,7 @@ class GradientRun(BoostingRun):
 
 
 def binned_loss(run: GradientRun, held_out: Rows | TargetRows, n_threads: int) -> Callable[[int], float]:
-    """Return the mean loss of held-out rows, as a function to call after each round in turn."""
+    """Return a function for the mean loss of held-out rows, to call after each round in turn."""
     target = Target.of(run.target.loss, held_out, run.target.scale)
     F = target.first_scores(run.intercept)
     binned = Binned(run.bins, run.bins.encode(held_out.dense, n_threads))

@@ -92,7 +92,7 @@ class Shard:
         return self.kernel.begin(*self._derivatives(k), state.w, state.rows, features)
 
     def packed(self, layout: _core.WordLayout, by_units: bool, narrow: bool) -> NDArray[np.uint64]:
-        """Round gradients and hessians; return whole numbers: sum |g|, sum h, and then the root's histogram."""
+        """Round gradients and hessians, and return their two totals, and then the root's histogram."""
         totals = np.array(self.kernel.pack(layout, by_units), dtype=np.uint64)
         return np.concatenate([totals, self.kernel.root(narrow)])
 
@@ -118,7 +118,7 @@ class Shard:
         add_tree(self.runs[run].F, self.leaf, value, lines, self.X, step, k, self.n_threads)
 
     def largest_of_lines(self, run: int, tree: tuple[Any, ...], known: bool, line_fit: LineFit, k: int) -> F64:
-        """Begin the lines of the tree grown last or, if `known`, of one from a record; return `LineSums.largest`."""
+        """Begin the lines of a tree, from a record if `known`, and return `LineSums.largest`."""
         assert self.X is not None
         if known:
             self.leaf = self._walked(tree)

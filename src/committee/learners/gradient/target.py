@@ -216,7 +216,7 @@ def add_tree(
 
 
 def scores_after(voters: Any, weights: F64, F: F64, X: F64, n_threads: int) -> None:
-    """Add rounds to scores of encoded rows in place, with the bits of fit."""
+    """Add rounds to scores of encoded rows in place."""
     for t, step in enumerate(weights.tolist()):
         one = voters[t]
         forest = one.forest if isinstance(one, (Rounds, LinearLeaves)) else one

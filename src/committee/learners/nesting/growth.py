@@ -63,7 +63,7 @@ class Branching:
 
 @dataclass
 class Growth:
-    """The graph of one score, with nodes in the order in which they joined it."""
+    """The graph of one score, with nodes in the order of their entry."""
 
     learner: WeakLearner
     positive: NDArray[np.uint8]  # (n,): 1 for rows of class +

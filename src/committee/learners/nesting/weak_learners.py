@@ -172,7 +172,7 @@ def deviations(X: F64, weights: F64, categorical: NDArray[np.bool_]) -> F64:
 
 
 def bin_positions(X: F64, binned: Binned) -> F64:
-    """Return the middle of the least and greatest value of every bin, of all columns end to end."""
+    """Return the middles of the bins' values, of all columns end to end."""
     bins, codes = binned.bins, binned.dense
     positions = []
     for j, n in enumerate(bins.n_bins.tolist()):

@@ -250,8 +250,6 @@ def _shrunk(shares: F64, tree: GrownTree, strengths: F64) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class TreeOfFold:
-    """A tree grown on a fold's training rows, and the leaves of its test rows."""
-
     tree: GrownTree
     leaf: NDArray[np.int32]
     labels: NDArray[np.uint16]
