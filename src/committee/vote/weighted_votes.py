@@ -35,7 +35,7 @@ _ENTRY = 75
 
 
 def signed(F: NDArray[Any]) -> Scores:
-    """Scores of two classes as one signed score, second minus first; the last axis has 1 or 2 scores."""
+    """Scores ``(..., 1)`` or ``(..., 2)`` of two classes as one signed score, second minus first."""
     return F[..., 0] if F.shape[-1] == 1 else F[..., 1] - F[..., 0]
 
 

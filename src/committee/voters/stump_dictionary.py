@@ -65,7 +65,7 @@ class Stumps:
 
 
 class StumpDictionary:
-    """The N distinct stumps that separate rows of a binned table.
+    """N stumps on the columns of a binned table; sums over cells replace their vote matrix ``(n, N)``.
 
     Column j has the cells ``offset[j]:offset[j + 1]``, one per bin, the last one for missing values.
     """
@@ -262,7 +262,7 @@ class StumpDictionary:
         return self.take(index).votes(codes, self.bins)
 
     def weighted_forest(self, alpha: F64, *, labels: bool) -> tuple[Forest, F64]:
-        """Stumps of weights `alpha` ``(K, N)``, heaviest first, as trees with positive weights ``(T,)``."""
+        """Stumps of weights `alpha` ``(K, N)``, heaviest first, as trees, and their absolute weights ``(T,)``."""
         output, voter = np.nonzero(alpha)
         if not len(voter):  # one voter of weight 0
             output, voter = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)

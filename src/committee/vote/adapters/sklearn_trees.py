@@ -71,7 +71,6 @@ def forest_of_trees(
 
 
 def linked_trees(trees: Sequence[Any], value: F64, features: Sequence[Index] | None = None) -> LinkedTrees:
-    """Convert scikit-learn trees to `LinkedTrees`; `value` has all nodes, `features` each tree's table columns."""
     inner = [_checked_nodes(member) for member in trees]
 
     def joined(name: str) -> NDArray[Any]:

@@ -18,7 +18,6 @@ from committee.voters.forest import Forest
 from committee.voters.rounds import LinearLeaves, Rounds
 
 Output: TypeAlias = Literal["score", "probability", "prediction"]
-"""Quantity that contributions sum to."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ TARGET = "scikit-learn"
 ONNX = "committee.to_onnx takes it"
 
 Kept: TypeAlias = Literal["probabilities", "classes"]
-"""Predictions that the exported model keeps."""
 
 
 def as_sklearn(estimator: Any, *, keep: Kept = "probabilities") -> Any:

@@ -41,7 +41,6 @@ VOTER_WORDS = {
     "RegressorVoters": "fitted estimators",
     "RegressorRounds": "fitted estimators",
 }
-"""Description of voters that are not trees, by class name."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,7 @@ FEW = 0.01
 
 
 def column_beyond_float32(forest: Forest) -> int | None:
-    """First column with a threshold beyond 2^24, or with more than 1 % of thresholds equal in float32."""
+    """First column whose thresholds float32 cannot hold."""
     from committee.vote.adapters.sklearn_trees import float64_threshold
 
     asks = (forest.feature >= 0) & (np.diff(forest.category_offset) == 0)
@@ -72,7 +72,7 @@ def forest_regressor(trees: ScoreTrees, value: F64, table: TableSchema | None) -
 
 
 def voting_forest(trees: ScoreTrees, classes: NDArray[Any], table: TableSchema | None, *, near_ties: bool) -> Any:
-    """Forest, or decision tree for a single tree, that elects the class of the largest score."""
+    """Forest that elects the class of the largest score."""
     votes = trees.by_leaf()
     weight = None if near_ties else _weight_of_each(votes)
     if weight is None:

@@ -30,10 +30,7 @@ class Link(NamedParameters, ABC):
     """Function from scores to class probabilities, whose first largest entry in a row is the elected class."""
 
     def probability(self, F: ArrayLike, total: float | None = None) -> Scores:
-        """Class probabilities ``(n, K)`` of scores: signed, ``(n,)`` or ``(n, 1)``, or one per class.
-
-        `total` is the weight of the voters; links that average divide by a row's own sum if it is None.
-        """
+        """Class probabilities ``(n, K)`` of scores ``(n,)`` or ``(n, D)``; `total` is the weight of the voters."""
         scores = np.asarray(F, dtype=np.float64)
         if scores.ndim == 1:
             scores = scores[:, None]
@@ -246,7 +243,7 @@ class TemperedShare(Share):
 
 @dataclass(frozen=True)
 class Truncated(Link):
-    """p_1 = (1 + F)/2 within [0, 1], as F = p_1 - p_0 minimises the squared hinge loss.
+    """p_1 = (1 + F)/2 within [floor, 1 - floor], as F = p_1 - p_0 minimises the squared hinge loss.
 
     T. Zhang (2004). Statistical behavior and consistency of classification methods based on convex risk minimization.
     Annals of Statistics 32(1).
