@@ -44,22 +44,17 @@ def rademacher(
     votes: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-    constant: bool = False,
+    constant: bool = False,  # add the constant voter, as with an intercept
     draws: int | None = None,
     delta: float = 0.001,
     random_state: int | np.random.RandomState | None = None,
 ) -> Complexity:
-    """Empirical Rademacher complexity of the voters of a vote matrix, and of their opposites.
+    """Estimate the empirical Rademacher complexity of the voters of a vote matrix ``(n, N)``, and of their opposites.
 
-    R_S = E_sigma max_j |sum_i w_i sigma_i h_j(x_i)|,
-
-    with independent signs sigma_i, +1 or -1 with equal probability, estimated by the mean of B draws (P. Bartlett, S.
+    R_S = E_sigma max_j |sum_i w_i sigma_i h_j(x_i)| is estimated by the mean of B draws of signs (P. Bartlett, S.
     Mendelson 2002, JMLR 3, Theorem 11). McDiarmid's inequality over all n B signs gives, with probability 1 - delta,
 
         R_S <= mean + sqrt(2 sum_i w_i^2 ln(1 / delta) / B).
-
-    Votes ``(n, N)`` are in [-1, 1]; row weights are scaled to sum to one. `constant` adds the constant voter, as with
-    an intercept. `draws` is 2,000,000 / n by default, but at least 32 and at most 1000.
     """
     H = np.asarray(votes)
     if H.ndim != 2 or 0 in H.shape:
@@ -89,8 +84,6 @@ def rademacher_of_stumps(
 ) -> Complexity:
     """Empirical Rademacher complexity of a dictionary of stumps on binned rows, by its exact search for the best stump.
 
-    As `rademacher`, without a vote matrix: a draw of signs costs one pass over the rows and one over the cells.
-
     Equation: rademacher (docs/theory.md).
     """
 
@@ -103,15 +96,8 @@ def rademacher_of_stumps(
 def theory_alpha(penalty: str, complexity: float, n_voters: int = 1) -> float:
     """Return the penalty strength lambda that the risk bound of the quadratic loss suggests.
 
-    With this lambda the penalty equals the second term of the bound, 8 T^(1 - 1/p) ||alpha||_p R for T voters of
-    Rademacher complexity R:
-
-        2 lambda ||alpha||_1: lambda = 4 R;    lambda ||alpha||_2: lambda = 8 sqrt(T) R;
-        lambda ||alpha||_inf: lambda = 8 T R.
-
-    The learners have the same ``"l1"`` penalty. Their ``"l2"`` penalty is lambda ||alpha||_2^2. Its slope equals that
-    of the term only if lambda is divided by 2 ||alpha||_2, a step that the paper omits. Their ``"linf"`` is a bound
-    alpha_max, which has no lambda.
+    With it 2 lambda ||alpha||_1, lambda ||alpha||_2 or lambda ||alpha||_inf equals the second term of the bound,
+    8 T^(1 - 1/p) ||alpha||_p R for T voters of Rademacher complexity R. The learners' "l2" is lambda ||alpha||_2^2.
     """
     if penalty not in PENALTIES:
         known = [name for name, kind in PENALTIES.items() if "theory_strength" in vars(kind)]

@@ -309,7 +309,7 @@ def percent(share: float, *, down: bool = False) -> str:
     return f"{tenths / 10:g} %"
 
 
-CERTIFICATES: dict[str, Callable[..., Bound]] = {
+CERTIFICATES: dict[str, Callable[..., Bound]] = {  # functions of losses and delta
     "test_set": held_out_errors,
     "binomial": binomial,
     "partition": partition,
@@ -318,16 +318,13 @@ CERTIFICATES: dict[str, Callable[..., Bound]] = {
     "c_bound_separate": partial(c_bound_pac_bayes, form="separate"),
     "c_bound": partial(c_bound_pac_bayes, form="joint"),
 }
-"""Bounds by name, each a function of losses and delta."""
 
 WHOLE_VOTE = ("test_set", "binomial")  # bounds that need rows which no voter has seen
 UNLABELLED = "unlabelled_margins"  # the bound that needs unlabelled rows too
 
-HEADLINE = "test_set"
-"""Bound that is the headline, with all of delta, if enough rows are new to the whole vote."""
+HEADLINE = "test_set"  # bound that is the headline, with all of delta, if enough rows are new to the whole vote
 
-LEAST_UNTOUCHED = 30
-"""Least number of undrawn rows for `HEADLINE`; as it depends on no label, the choice costs no share of delta."""
+LEAST_UNTOUCHED = 30  # undrawn rows for `HEADLINE`; as it depends on no label, the choice costs no share of delta
 
 
 def certify(

@@ -28,8 +28,7 @@ Learner: TypeAlias = QuadBoostClassifier | QuadBoostClassifierCV | LPBoostClassi
 MOST_VALUES = 65_535  # largest number of distinct values of a column with a bin for each
 ROWS_VOTED = 256  # rows at a time on which voters vote, to find the classes that they vote for
 
-SHARE_OF_SIGNS = 0.1
-"""Share of the failure probability for the estimate from random signs, which depends on its logarithm."""
+SHARE_OF_SIGNS = 0.1  # share of delta for the estimate from random signs, which depends on its logarithm
 
 
 def for_quadboost(

@@ -38,7 +38,6 @@ def indexable_rows(X: Any) -> Any:
 
 
 def row_hashes(X: Any, table: TableSchema | None) -> U64:
-    """Return hashes ``(n,)`` of the rows' content, equal for equal rows in any order."""
     if is_out_of_core(X):
         from committee.learners.base.fitted_learner import predict_pieces
 
@@ -72,7 +71,7 @@ def _text_hashes(rows: Iterable[Any]) -> U64:
 
 @dataclass(frozen=True, eq=False)
 class RowCategories:
-    """Categories in which scores are compared: the groups, the classes, or their combinations."""
+    """Combinations of groups and classes in which scores are compared."""
 
     groups: Sequence[Group]  # sorted; [None] without groups
     classes: Sequence[Any]  # [None] if classes are not compared separately
@@ -82,10 +81,7 @@ class RowCategories:
         return len(self.groups) * len(self.classes)
 
     def numbers(self, groups: Sequence[Group] | None, labels: Index | None) -> Index:
-        """Return the category index of each row, -1 in unknown groups: ``(n,)``, or without groups ``(1,)``.
-
-        With several classes it is broadcast with `labels` ``(n,)`` or ``(1, K)``.
-        """
+        """Return category indices ``(n,)``, or ``(n, K)`` for several classes' `labels` ``(1, K)``; -1 is unknown."""
         first = np.zeros(1, dtype=np.intp)
         if groups is not None:
             place = {group: number for number, group in enumerate(self.groups)}
@@ -180,12 +176,8 @@ def _group(value: Any) -> Group:
 class CalibrationScores:
     """Scores of rows that the voters have not seen, sorted within each category.
 
-    For a new row of score s, and the scores s_1, ..., s_n of its category with weights v_i of sum V, the p-value is
-
-        p = (sum_i v_i [s_i >= s] + 1) / (V + 1).
-
-    A row is covered at alpha if p > alpha, which is s <= q: q is the smallest score up to which there is a weight of
-    (1 - alpha)(V + 1), without weights the ceil((1 - alpha)(n + 1))-th smallest, and infinite if there are fewer.
+    The p-value of a new score s is (sum_i v_i [s_i >= s] + 1) / (V + 1), with the scores s_i of its category, their
+    weights v_i and the sum V of these. A row is covered at alpha if p > alpha.
     """
 
     scores: F64  # (n,): category by category, ascending within each
@@ -194,7 +186,6 @@ class CalibrationScores:
 
     @classmethod
     def of(cls, scores: F64, category: Index, n_categories: int, weights: F64 | None = None) -> Self:
-        """Return the finite scores, sorted; weights are taken as they are, such as `row_counts` of all rows."""
         known = np.isfinite(scores)
         scores, category = scores[known], category[known]
         counts = np.ones(len(scores)) if weights is None else weights[known]
@@ -212,7 +203,7 @@ class CalibrationScores:
         return np.asarray(self.below[self.start[1:]] - self.below[self.start[:-1]])
 
     def thresholds(self, alpha: float) -> F64:
-        """Return the largest covered score q of each category, ``(C,)``; infinite if rows are too few."""
+        """Return the largest covered score of each category, ``(C,)``; infinite if rows are too few."""
         found = np.full(self.n_categories, np.inf)
         for c, rank in enumerate(covering_rank(alpha, self.count).tolist()):
             first, last = self.start[c], self.start[c + 1]
@@ -231,8 +222,7 @@ class CalibrationScores:
         return found
 
     def p_values(self, scores: F64, category: Index) -> F64:
-        """Return the p-values of an array of scores; 1 in category -1, which is an unknown group."""
-        total = np.append(self.count, 0.0)[category]
+        total = np.append(self.count, 0.0)[category]  # category -1 is an unknown group
         return (total - self.weight_below(scores, category) + 1.0) / (total + 1.0)
 
 
@@ -300,7 +290,7 @@ def label_scores(p: F64, kind: LabelScore, own: F64 | None) -> F64:
 
 
 def random_shares(hashes: U64, seed: int) -> F64:
-    """Return uniform numbers in [0, 1) from a seed and the hashes of rows, ``(n,)``; equal for equal rows."""
+    """Return uniform numbers in [0, 1) from a seed and the hashes of rows, ``(n,)``."""
     mixed = hashes + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -63,8 +63,6 @@ from committee.learners.gradient.target import OffsetClassifier, OffsetRegressor
 
 
 class StoredConformal(Conformal):
-    """Base of both learners that writes and reads their model files."""
-
     def to_document(self, tensors: Tensors) -> Document:
         if not hasattr(self, "known_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet; call fit before it is saved.")

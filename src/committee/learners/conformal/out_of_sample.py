@@ -53,12 +53,10 @@ Source: TypeAlias = Literal["out of bag", "out of fold", "held out"]
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Training rows of an estimator; `offset` is ``(n,)`` or ``(n, D)``."""
-
     X: Any
     y: NDArray[Any]
     weights: F64 | None
-    offset: F64 | None = None
+    offset: F64 | None = None  # (n,) or (n, D)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -68,10 +66,7 @@ class TrainingRows:
         return np.ones(len(self), dtype=bool) if self.weights is None else nonzero_weights(self.weights)
 
     def class_numbers(self, classes: NDArray[Any], *, all_known: bool) -> Index:
-        """Return the class number of each row; 0 for labels that are not in `classes`.
-
-        With `all_known`, such labels raise a ValueError unless their rows have no weight.
-        """
+        """Return the class number of each row; 0 for labels that are not in `classes`."""
         place = {label: k for k, label in enumerate(classes.tolist())}
         unknown = [label for label in self.y[self.counted].tolist() if label not in place]
         if unknown and all_known:
@@ -181,7 +176,7 @@ def as_committee(model: Any) -> Committee | RegressionCommittee:
 
 @dataclass(frozen=True, eq=False)
 class OutOfBagVoters:
-    """Voters of equal weight, and the training rows that each has not seen."""
+    """Voters of equal weight with their out-of-bag rows."""
 
     committee: Any
     unseen: Mask  # (n, T): out-of-bag mask
@@ -200,7 +195,6 @@ class OutOfBagVoters:
         return self.mean_prediction(tally, self.unseen.sum(axis=1))
 
     def mean_prediction(self, tally: F64, n_votes: NDArray[np.int64]) -> F64:
-        """Return the committee's predictions from the sum of `n_votes` votes on each row; NaN without votes."""
         total, link = self.committee.total_weight, self.committee.link
         mean = np.full_like(tally, np.nan)
         some = n_votes > 0
@@ -228,7 +222,6 @@ class OutOfBagVoters:
 
 
 def has_out_of_bag_rows(estimator: Any) -> bool:
-    """Return whether a fit of an estimator can predict its own rows by voters that have not seen them."""
     if isinstance(estimator, Blend | SBPMTClassifier):
         return True
     if not hasattr(estimator, "oob_score"):
@@ -244,17 +237,13 @@ def has_out_of_bag_rows(estimator: Any) -> bool:
 def fit_out_of_bag(
     estimator: Any, training: TrainingRows, *, leave_out: bool = False, required: bool = False
 ) -> OutOfSample | None:
-    """Fit an estimator that `has_out_of_bag_rows`, and return its out-of-bag predictions.
-
-    Returns `None` if no row has one, or, unless `required`, if category encodings were learned from all rows. If
-    `required`, ensembles without known out-of-bag rows raise ValueError, with the reason.
-    """
+    """Fit an estimator and return its out-of-bag predictions, or `None` if it has no usable ones."""
     option = "keep_oof" if isinstance(estimator, Blend) else "oob_score"
     kept = getattr(estimator, option)
     model = training.fitted(clone(estimator).set_params(**{option: kept or True}))
     table = getattr(model, "table_", None)
     if table is not None and table.values and not required:
-        return None
+        return None  # category encodings were learned from all rows
     try:
         found = out_of_bag(model, training, leave_out=leave_out)
     except NoUnseenRowsError:
@@ -269,10 +258,7 @@ def fit_out_of_bag(
 
 
 def out_of_bag(model: Any, training: TrainingRows, *, leave_out: bool, trained_before: bool = False) -> OutOfSample:
-    """Return the out-of-bag predictions of a trained ensemble for its training rows.
-
-    Rows of one `trained_before` are checked by its stored predictions, if any; native forests and subagging need them.
-    """
+    """Return the out-of-bag predictions of a trained ensemble for its training rows."""
     if len(getattr(model, "classes_", (0, 1))) == 1:
         return OutOfSample(model, np.ones((len(training), 1)), "out of bag")
     if isinstance(model, Blend):
@@ -370,7 +356,7 @@ LeaveOut: TypeAlias = OutOfBagVoters | FoldModels
 def fit_on_folds(
     estimator: Any, training: TrainingRows, fold: NDArray[np.int64], n_jobs: int | None, *, leave_out: bool
 ) -> OutOfSample:
-    """Fit to all rows, and to predict each fold without it (kept if `leave_out`); rows of fold -1 are in all fits."""
+    """Fit to all rows and without each fold; rows of fold -1 are in all fits."""
     counted = training.counted
     jobs: list[Any] = [delayed(training.fitted)(estimator)]
     folds = [k for k in range(int(fold.max()) + 1) if (counted & (fold == k)).any()]
@@ -409,17 +395,12 @@ class _WithAllClasses:
 
 
 def folds_of_rows(cv: Any, X: Any, y: NDArray[Any], labels: Index | None) -> NDArray[np.int64]:
-    """Return the fold of each row, ``(n,)``: -1 for rows that no fold tests. `labels` are class numbers.
-
-    An integer `cv` assigns rows class by class, by their content. Copies of a row, as after resampling, are in one
-    fold, so that none is predicted by a fit that has seen its copy. A class of one row and its copies is in no fold.
-    Rows that are equal because their columns have few values are distributed over the folds like others, as new rows
-    equal training rows too. Rows that cannot be read as a table are assigned by their order.
-    """
+    """Return the test fold of each row, ``(n,)``, -1 for none; an integer `cv` keeps copies of a row in one fold."""
     if not isinstance(cv, Integral):
         return _folds_of_splitter(cv, y, labels)
     classes = np.zeros(len(y), dtype=np.intp) if labels is None else labels
     numbers, whole, copied = _content_numbers(X, y, labels)
+    # class by class, by content
     order = np.lexsort((whole, numbers, classes))
     other_class = np.diff(classes[order], prepend=-1) != 0
     other_row = other_class | (np.diff(whole[order].astype(np.uint64), prepend=np.uint64(0)) != 0) | (copied is None)

@@ -22,19 +22,15 @@ BLOCK = 1 << 12  # boxes that are searched together
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Sets of cells: their values of each column, and the conditions' sums over the trees whose leaf is fixed."""
+    """Sets of cells, as the values of each column."""
 
     bits: NDArray[np.uint64]  # (n, words): values, one bit each
-    sums: F64  # (n, conditions)
+    sums: F64  # (n, conditions): over the trees whose leaf is fixed
 
 
 @dataclass(frozen=True, eq=False)
 class RowSearch:
-    """Branch and bound for rows on which two votes of the same trees elect different classes.
-
-    Both votes are computed for the boxes that remain after all trees, so that the proof does not depend on a solver's
-    tolerance.
-    """
+    """Branch and bound for rows on which two votes of the same trees elect different classes."""
 
     cells: VoteCells
     order: Index  # trees, those of the widest votes first
@@ -69,7 +65,7 @@ class RowSearch:
 
     @cached_property
     def touched(self) -> tuple[tuple[Index, Index], ...]:
-        """For each column, its words, and the leaves (of all trees, in order) that exclude some of its values."""
+        """Words of each column, and positions of the leaves that exclude some of its values."""
         every = np.concatenate(self.leaves)
         return tuple(
             (np.arange(self.words[j], self.words[j + 1]), np.flatnonzero(~takes[every].all(axis=1)))
@@ -81,8 +77,7 @@ class RowSearch:
     ) -> F64 | None:
         """Return some encoded rows that meet all conditions and on which the votes differ, or `None` if there are none.
 
-        The conditions are leaf values ``(N, m)``: their sums over a row's leaves, plus `starts`, must reach `least`
-        ``(m,)``. `in_time` raises an error to end the search.
+        The sums of `conditions` ``(N, m)`` over a row's leaves, plus `starts`, must reach `least` ``(m,)``.
         """
         ends = np.cumsum([0, *map(len, self.leaves)])
         every = np.concatenate(self.leaves)
@@ -92,7 +87,7 @@ class RowSearch:
             t, boxes = stack.pop()
             if t == len(self.leaves):
                 X = self._rows(boxes.bits)
-                different = differ(X)
+                different = differ(X)  # by the votes themselves, without a solver's tolerance
                 if different.any():
                     return X[different]
                 continue
@@ -155,8 +150,7 @@ class RowSearch:
 LEAST_LEAD = 1e-5  # least lead over another class, as a share of the largest possible; 0 where a tie suffices
 LEAST_WEIGHT = 1e-10  # weights up to this count as 0, times spreads and with a sum of one
 
-DENOMINATORS = (*range(1, 65), 100, 128, 200, 256, 500, 512, 1000, 1024)
-"""Largest integer weights that are tried for exact votes, whose leads are then computed without rounding."""
+DENOMINATORS = (*range(1, 65), 100, 128, 200, 256, 500, 512, 1000, 1024)  # largest whole weights of exact votes
 
 RANDOM_ROWS = 20_000  # rows drawn at the start
 MOST_ENTRIES = 4 * 10**6  # numbers in the lines of these rows
@@ -166,9 +160,7 @@ FEW = 20  # rows on which a vote failed whose neighbours are added too
 
 @dataclass(frozen=True, eq=False)
 class Fewest:
-    weights: F64 | None
-    """``(C + 1,)``: factors of the parts and of the start that are proved to elect the same classes; `None` if
-    no factors are."""
+    weights: F64 | None  # (C + 1,): proved factors of the parts and of the start
     bound: int  # lower bound on the number of parts, for weights with leads of at least `LEAST_LEAD`
     note: str  # reason of an early end; empty if the search was completed
 
@@ -177,11 +169,11 @@ NEAR = "on some row the ensemble is too near to a tie for the precision of the s
 
 
 class StoppedError(Exception):
-    """End of the search, with the reason."""
+    pass
 
 
 class TooNearError(StoppedError):
-    """No allowed weights have a sufficient least lead."""
+    pass
 
 
 @dataclass
@@ -189,8 +181,7 @@ class FewestVotersSearch:
     """Alternation of an integer program over known rows and a search of the cells for rows where its vote fails."""
 
     parts: VoteParts
-    elect_with: Callable[[F64, F64], Index]
-    """Returns the classes that the new vote with some factors elects for encoded rows."""
+    elect_with: Callable[[F64, F64], Index]  # classes that the new vote elects, by factors and encoded rows
     seconds: float
     rng: np.random.Generator
     same: bool  # whether factors of 1 are known to elect the same classes; else that is proved too

@@ -29,10 +29,7 @@ class Column:
     """Values of a column that the splits of a forest distinguish."""
 
     feature: int
-    values: F64
-    """``(V,)``. Split at thresholds: one value of each interval between them, increasing, and NaN if no number takes
-    the same sides as missing values. Split by categories: one category of each set that no split separates; NaN stands
-    for unknown ones."""
+    values: F64  # (V,): one value of each interval or category set that no split divides; NaN: missing or unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +42,6 @@ class VoteCells:
 
     @classmethod
     def of(cls, forest: Forest) -> VoteCells:
-        """Return the cells of a forest whose columns are split at thresholds or by categories, not both."""
         words = np.diff(forest.category_offset)
         split = forest.feature >= 0
         sides = category_sides(forest)
@@ -124,8 +120,7 @@ class VoteParts:
     start: F64  # (K,): intercept of the class scores
     part: Index  # (N,): part of each leaf, below C; arbitrary for inner nodes
     elect: Callable[[F64], Index]  # returns the class numbers that the vote elects for encoded rows
-    exact: bool
-    """Whether `scores` and `start` are whole numbers, so that sums have no rounding. Ties elect the first class."""
+    exact: bool  # whether `scores` and `start` are whole numbers, so that sums have no rounding
 
     @property
     def n_parts(self) -> int:
@@ -147,11 +142,7 @@ class VoteParts:
         return np.append(spread, np.ptp(self.start))
 
     def leads(self, X: F64) -> tuple[F64, Mask]:
-        """Return the leads of the elected class over the other classes on the rows, split into parts and start.
-
-        The first array has the distinct lines ``(m, C + 1)``, which sum to a lead. The second, ``(m,)``, is true where
-        a lead of 0 suffices: the vote is `exact` and the other class comes later.
-        """
+        """Return the leads of elected classes, ``(m, C + 1)`` by part and start, and which may be 0."""
         K, C = self.scores.shape[1], self.n_parts
         step = max(1, BLOCK // max(1, (C + 1) * K))
         lines, ties = zip(*(self._leads(X[first : first + step]) for first in range(0, len(X), step)), strict=True)
@@ -171,31 +162,29 @@ class VoteParts:
         others = np.array([[k for k in range(K) if k != c] for c in range(K)])[elected]
         own = sums[rows, :, elected]
         lead = own[:, None, :] - np.swapaxes(sums, 1, 2)[rows[:, None], others]
+        # a tie suffices against later classes
         return lead.reshape(-1, C + 1), (others > elected[:, None]).ravel() & self.exact
 
     def weighted(self, weights: F64) -> VoteParts:
-        """Return the vote with its parts, and its start, multiplied by ``(C + 1,)``."""
         return replace(self, scores=self.scores * weights[self.part][:, None], start=self.start * weights[-1])
 
 
 def unit_of(numbers: F64, most: float) -> float | None:
-    """Return the largest power of two that divides all numbers, if none exceeds `most` multiples, else `None`.
-
-    Sums of multiples of a power of two have no rounding below 2^53 multiples.
-    """
+    """Return the largest power of two that divides all numbers, or `None` if one exceeds `most` multiples."""
     sizes = np.abs(numbers[numbers != 0.0])
     if not len(sizes):
         return 1.0
     mantissa, exponent = np.frexp(sizes)
     bits = np.ldexp(mantissa, 53).astype(np.int64)
     zeros = np.log2((bits & -bits).astype(np.float64)).astype(np.int64)
+    # sums of its multiples have no rounding below 2^53 multiples
     unit = float(np.ldexp(1.0, int((exponent - 53 + zeros).min())))
     return unit if unit > 0.0 and float(sizes.max()) <= most * unit else None
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedParts:
-    """Parts of a committee that get new weights: trees (those with equal splits merged), rounds, or leaves."""
+    """Parts of a committee that get new weights: trees, rounds or leaves."""
 
     committee: Committee  # of a `SharedForest`, or of `Rounds` of one
     forest: Forest  # trees of different splits, or all trees of the rounds
@@ -259,7 +248,6 @@ class WeightedParts:
         )
 
     def built(self, factors: F64) -> Committee:
-        """Return the committee with its parts multiplied by ``factors[:-1]`` and its intercept by ``factors[-1]``."""
         kept = np.flatnonzero(factors[:-1])
         intercept = self.committee.intercept
         intercept = None if intercept is None else intercept * factors[-1]

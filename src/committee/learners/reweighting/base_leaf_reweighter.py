@@ -37,34 +37,31 @@ from committee.learners.trained_ensembles.trained_ensemble import RowsGiven, Tra
 from committee.vote.weighted_votes import WeightedVotes
 from committee.voters.forest import Forest
 
-MAX_SELECTION_ROWS = 20_000
-"""Largest number of rows that choose among cuts if `cv` is a number, drawn at random if there are more. They suffice to
-separate losses that differ by a few thousandths. The final fit uses all rows."""
+MAX_SELECTION_ROWS = 20_000  # most rows that choose among cuts: enough for differences of a few thousandths in loss
 
 NOTABLE_LOSS = 0.01  # accuracy lost for which a warning is given, if the loss is larger by twice its standard error
 LIMIT_FACTOR = 0.5  # ratio of successive node limits on a path
 
 
 class FitRows(NamedTuple):
-    """Rows of positive weight for the fit: of "oob" those with an out-of-bag tree; of "train" synthetic ones, too."""
+    """Rows of positive weight that the fit uses."""
 
     place: Index  # numbers of the rows among those given to `fit`
     matrix: Matrix
     y: Index | F64  # class numbers, or regression targets
     weight: F64 | None
     unseen: Mask | None  # (n, T): out-of-bag mask; `None` if the trees have seen all rows, or none
-    given: tuple[ArrayLike, ArrayLike | None]
-    """Labels or targets, and weights, of all rows that `fit` was given."""
+    given: tuple[ArrayLike, ArrayLike | None]  # labels or targets, and weights, of all rows that `fit` was given
 
     def in_leaves(self, forest: Forest, trees: Index, n_threads: int) -> LeafRows:
-        """Return the rows with their leaves in `forest`, which has the ensemble's trees with the numbers `trees`."""
+        """Return the rows with their leaves in `forest`; `trees` are its trees' numbers in the ensemble."""
         leaf = forest.apply(self.matrix, n_threads)
         leaf += forest.offset[:-1].astype(np.int32)  # in place: (n, T) is the largest array here
         return LeafRows(leaf, None if self.unseen is None else self.unseen[:, trees], self.y, self.weight)
 
 
 class WholeVote(NamedTuple):
-    """Evaluation of the whole ensemble, before trees are cut; out of bag if rows have out-of-bag trees."""
+    """Evaluation of the whole ensemble, before trees are cut."""
 
     worth: Sequence[F64]  # quality of the trees (T,) on each part of the rows, higher being better
     criterion: SelectionCriterion

@@ -48,7 +48,7 @@ class TreeNodes:
         return len(self.left)
 
     def upwards(self, leaves: F64) -> F64:
-        """Return sums over the leaves below each node, ``(N,)`` or ``(N, D)``; values of inner nodes are ignored."""
+        """Return sums over the leaves below each node, ``(N,)`` or ``(N, D)``."""
         total = leaves.copy()
         for level in reversed(self.levels):
             children = self.left[level]
@@ -56,7 +56,7 @@ class TreeNodes:
         return total
 
     def downwards(self) -> Iterator[tuple[Index, Index]]:
-        """Yield nodes and their parents, level by level from the children of the roots."""
+        """Yield nodes and their parents, level by level."""
         for level in self.levels:
             children = self.left[level]
             yield np.concatenate([children, children + 1]), np.concatenate([level, level])
@@ -74,7 +74,6 @@ class TreeNodes:
 
 
 def shares_of_classes(forest: Forest) -> bool:
-    """Return whether the leaf votes are class shares, which sum to one, rather than scores."""
     if forest.label is not None:
         return True
     leaf = forest.node_votes[forest.left < 0]
@@ -83,13 +82,10 @@ def shares_of_classes(forest: Forest) -> bool:
 
 
 def node_votes(forest: Forest, nodes: TreeNodes) -> F64:
-    """Return the votes of all nodes; that of an inner node is the mean of its leaves, weighted by training weight.
-
-    The shape is ``(N, 1)`` for two classes, second class minus first, else that of the leaf votes, ``(N, D)``.
-    """
+    """Return the votes ``(N, D)`` of all nodes; an inner node's is the mean of its leaves by training weight."""
     vote = forest.node_votes
     if forest.n_classes == 2 and vote.shape[1] == 2:
-        vote = vote[:, 1:] - vote[:, :1]
+        vote = vote[:, 1:] - vote[:, :1]  # second class minus first
     weight = leaf_weight(forest, nodes)
     total = nodes.upwards(weight)
     mean: F64 = nodes.upwards(vote * weight[:, None]) / total[:, None]
@@ -99,7 +95,7 @@ def node_votes(forest: Forest, nodes: TreeNodes) -> F64:
 
 
 def leaf_weight(forest: Forest, nodes: TreeNodes) -> F64:
-    """Return the training weight of the leaves ``(N,)``, 0 at inner nodes; 1 per leaf of trees without records."""
+    """Return the training weight of the leaves ``(N,)``, 0 at inner nodes."""
     weight = np.where(nodes.left < 0, np.maximum(forest.weight, 0.0), 0.0)
     recorded = np.add.reduceat(weight, nodes.offset[:-1]) > 0.0
     missing = np.repeat(~recorded, np.diff(nodes.offset))
@@ -128,11 +124,9 @@ def shrunk_votes(votes: F64, weight: F64, nodes: TreeNodes, strength: float) -> 
 
 
 def weakest_links(nodes: TreeNodes, votes: F64, weight: F64, max_nodes: int) -> Mask:
-    """Return the nodes ``(N,)`` that stay split if T trees are cut to `max_nodes` with least change of the leaf votes.
+    """Return the nodes ``(N,)`` that stay split in cost-complexity pruning of all trees together to `max_nodes`.
 
-    The change is the sum over leaves of weight ``(N,)`` times squared distance of the votes ``(N, D)`` to those that
-    replace them. It is cost-complexity pruning (L. Breiman, J. Friedman, R. Olshen, C. Stone (1984)) of all trees at
-    once: for every price of a node the best cut is exact, and the price is the least within the limit. Roots stay.
+    Costs are weighted squared changes of the leaf votes. L. Breiman, J. Friedman, R. Olshen, C. Stone (1984).
     """
     change = _change(nodes, votes, weight)
     split = nodes.left >= 0
@@ -152,10 +146,7 @@ def weakest_links(nodes: TreeNodes, votes: F64, weight: F64, max_nodes: int) -> 
 
 
 def highest_levels(nodes: TreeNodes, max_nodes: int) -> Mask:
-    """Return the nodes ``(N,)`` that stay split if all trees are cut at one depth, or a level deeper in the first ones.
-
-    At most `max_nodes` nodes remain, all roots among them, so that it must be at least T.
-    """
+    """Return the nodes ``(N,)`` that stay split if trees are cut at one depth, or a level deeper in the first ones."""
     split = np.zeros(len(nodes), dtype=bool)
     left = max_nodes - (len(nodes.offset) - 1)
     for level in nodes.levels:
@@ -236,8 +227,7 @@ class LeafRows:
     unseen: Mask | None  # (n, T): trees that count for the row, as they have not seen it; `None` if all do
     y: Index | F64  # (n,): class numbers, or targets of regression
     weight: F64 | None
-    target: F64 | None = None
-    """``(n, K)``: class shares, or standardised numbers, to which votes are fitted in place of `y`."""
+    target: F64 | None = None  # (n, D): class shares, or standardised numbers, fitted in place of `y`
     loss: VoteLoss = LOGISTIC
 
     def __len__(self) -> int:
@@ -250,10 +240,7 @@ class LeafRows:
         return LeafRows(self.leaf[rows], unseen, self.y[rows], weight, target, self.loss)
 
     def towards(self, probability: F64, of_classes: F64) -> LeafRows:
-        """Return the rows with probabilities ``(n, K)`` as targets.
-
-        Weights of classes ``(K,)``, which are factors of the row weights by label, become factors of the shares.
-        """
+        """Return the rows with targets ``(n, K)``; weights of classes ``(K,)`` move from rows to class shares."""
         share = probability * of_classes
         total = share.sum(axis=1)
         weight = np.ones(len(self)) if self.weight is None else self.weight
@@ -292,7 +279,6 @@ class LeafCut:
         return np.ones(len(rows), dtype=bool) if unseen is None else np.asarray(unseen.any(axis=1))
 
     def regression(self, rows: LeafRows, n_threads: int = 1) -> LeafRegression:
-        """Return the regression on these rows, without those that all K trees have seen."""
         usable = self.has_oob_tree(rows)
         if not usable.all():
             rows = rows.select(np.flatnonzero(usable))
@@ -303,15 +289,12 @@ class LeafCut:
 
 @dataclass(frozen=True, eq=False)
 class LeafCutter:
-    """Cuts of one forest of T trees and N nodes, which share its votes and weights."""
+    """Cuts of a forest of T trees and N nodes."""
 
     forest: Forest
     mass: F64  # (N,): training weight of the leaves
-    versions: F64
-    """``(V, N, D)``: votes of the nodes times the weight of their tree, in several versions: their own, shrunk by
-    `SHRINKAGES`, and of class shares the logarithms of the shrunk ones, or for two classes the log-odds."""
-    from_below: bool = False
-    """Whether the lowest levels of all trees are cut, in place of their weakest sub-trees."""
+    versions: F64  # (V, N, D): votes of the nodes times tree weights: own, shrunk, and of class shares their logarithms
+    from_below: bool = False  # cut the lowest levels of all trees, not the weakest sub-trees
 
     @classmethod
     def of(cls, forest: Forest, weights: F64, from_below: bool = False) -> LeafCutter:
@@ -325,10 +308,7 @@ class LeafCutter:
         return cls(forest, mass, np.stack(versions) * np.repeat(weights, forest.n_nodes)[:, None], from_below)
 
     def cut(self, order: Index, max_nodes: int, growth: float) -> LeafCut:
-        """Cut the first trees of an order, with up to `growth` times `max_nodes` nodes together, to `max_nodes`.
-
-        The cut depends on the order, the leaf votes and their training weights alone, so that any rows can evaluate it.
-        """
+        """Cut the first trees of an order, with up to `growth` times `max_nodes` nodes together, to `max_nodes`."""
         trees = order[: trees_within(self.forest.n_nodes[order], max_nodes, growth)]
         part = self.forest[trees]
         # the number in the whole forest of each of the part's nodes
@@ -348,12 +328,9 @@ class LeafCutter:
 
 
 def trees_within(n_nodes: NDArray[np.int64], max_nodes: int, growth: float) -> int:
-    """Return the number of first trees with at most `growth` times `max_nodes` nodes together, at least one.
-
-    The number is at most a third of `max_nodes`, so that every tree can keep a split.
-    """
+    """Return the number of first trees with at most `growth` times `max_nodes` nodes together, at least one."""
     within = int(np.searchsorted(np.cumsum(n_nodes), growth * max_nodes, side="right"))
-    return max(1, min(within, max_nodes // 3))
+    return max(1, min(within, max_nodes // 3))  # so that every tree can keep a split
 
 
 def _logarithms(votes: F64) -> F64:
@@ -364,7 +341,6 @@ def _logarithms(votes: F64) -> F64:
 
 
 def score_trees(committee: WeightedVotes) -> tuple[Forest, F64]:
-    """Return the trees of a committee and their weights; a tree of `Rounds` votes 0 for all scores but its own."""
     voters = committee.voters
     if isinstance(voters, Rounds):
         forest, K = voters.forest, voters.n_outputs
@@ -382,7 +358,6 @@ def score_trees(committee: WeightedVotes) -> tuple[Forest, F64]:
 
 
 def share_subtrees(committee: Any) -> Any:
-    """Return the committee with its trees as a `SharedForest`, whose file has equal sub-trees only once."""
     voters = committee.voters
     if type(voters) is Forest:
         return replace(committee, voters=SharedForest.with_record(voters))

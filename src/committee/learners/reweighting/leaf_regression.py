@@ -16,24 +16,18 @@ from scipy.special import expit, log_expit, logsumexp, softmax
 from committee import _core
 from committee.data.number_types import F64, Index, Mask
 
-FREEDOM = 10.0
-"""Standard deviation to which columns of the trees' own scores are scaled, so that their penalty is negligible."""
+FREEDOM = 10.0  # standard deviation of the scaled columns of the trees' own scores, so that their penalty is negligible
 
 TOLERANCE = 1e-7  # largest derivative of the mean loss at which the search ends
 LOOSE_TOLERANCE = 1e-5  # tolerance with more than `MANY_LEAVES`
 
-NEWTON_TOLERANCE = 1e-6
-"""Relative tolerance of the last step, Newton's. Values of the objective determine votes to about eight digits only,
-its derivatives to all."""
+NEWTON_TOLERANCE = 1e-6  # relative, of the last step; values of the objective determine votes to about eight digits
 
 QUADRATIC_TOLERANCE = 1e-9  # accuracy of the only step for a quadratic loss
 
-MANY_LEAVES = 5_000_000
-"""Leaves of rows, n times K, above which the search ends earlier and without the last step: the remaining change of the
-votes is then less than their own errors."""
+MANY_LEAVES = 5_000_000  # leaves of rows, n times K, above which the search ends earlier
 
-MAX_STEPS = 400
-"""Most steps of one regression: if leaves separate the classes, extreme weights or `C` move the optimum to infinity."""
+MAX_STEPS = 400  # if leaves separate the classes, extreme weights or `C` move the optimum to infinity
 
 BLOCK = 4096  # rows whose columns are looked up at a time
 LEAST_C, LARGEST_C = 1e-150, 1e150  # limits of `C` times the rows' weight, beyond which votes do not change
@@ -95,8 +89,6 @@ class Logistic(VoteLoss):
 
 
 class HalfSquares(VoteLoss):
-    """Half the squared distance to the numbers `y` ``(n, 1)``."""
-
     is_quadratic: ClassVar[bool] = True
 
     def of(self, score: F64, y: Index | F64) -> tuple[F64, F64]:
@@ -164,11 +156,11 @@ class LeafColumns:
         return len(self.start) - 1
 
     def values(self, of_node: F64) -> F64:
-        """Return the values ``(M, D)`` of the columns from those of the nodes ``(N, D)``; 0 without a leaf."""
+        """Return the values ``(M, D)`` of the columns from those of the nodes ``(N, D)``."""
         return np.ascontiguousarray(np.where(self.node[:, None] >= 0, of_node[self.node], 0.0))
 
     def places(self, leaf: NDArray[np.signedinteger], seen: Mask | None = None) -> _core.LeafPlaces:
-        """Return the columns of the nodes ``(n, K)`` that rows reach; "no leaf" in trees that have `seen` the row."""
+        """Return the columns of nodes ``(n, K)``, "no leaf" in trees that have `seen` the row."""
         none = np.diff(self.start) - 1
         code = np.uint16 if none.max() < 2**16 else np.uint32
         codes = np.empty(leaf.shape[::-1], dtype=code)
@@ -184,27 +176,21 @@ class LeafColumns:
     def means(
         self, leaf: NDArray[np.signedinteger], unseen: Mask | None, values: list[F64], n_threads: int = 1
     ) -> list[F64]:
-        """Return the means ``(n, D)`` of column values ``(M, D)`` over each row's `unseen` trees, all if `None`."""
+        """Return the means ``(n, D)`` of column values ``(M, D)`` over each row's `unseen` trees."""
         places = self.places(leaf, None if unseen is None else ~unseen)
         count = self.n_trees if unseen is None else unseen.sum(axis=1)[:, None]
         return [places.scores(value, n_threads) / np.maximum(count, 1) for value in values]
 
 
 class Point(NamedTuple):
-    """Coefficients: deviations ``(M, D)``, coefficients of the versions ``(V,)``, intercepts ``(D,)``."""
-
-    deviation: F64
-    version: F64
-    intercept: F64
+    deviation: F64  # (M, D)
+    version: F64  # (V,): coefficients of the versions
+    intercept: F64  # (D,)
 
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """Coordinates in which the objective is about equally curved, so that few steps find its minimum.
-
-    Deviations and intercepts are scaled by a typical curvature of the loss, the versions, which are much alike, by
-    the Cholesky factor of their products.
-    """
+    """Coordinates in which the objective is about equally curved, so that few steps find its minimum."""
 
     deviation: F64
     version: F64  # (V, V): the transposed inverse of a lower triangle
@@ -238,21 +224,16 @@ class Preconditioner:
 
 
 class LeafRegression:
-    """Refit of the leaf votes of K trees to rows, each unseen by at least one of the trees if `unseen` is given.
+    """Refit of the leaf votes of K trees to rows, after S. Ren, X. Cao, Y. Wei, J. Sun (2015), CVPR.
 
     A row's score is
 
         f_i = b + sum_v a_v m_iv + (1 / K) sum_t d(leaf of row i in tree t),
 
     with the means m_iv of the nodes' votes, in several versions v, over the trees that have *not* seen the row, and
-    deviations d of the leaves in *all* trees. So the votes of trees on their training rows count for nothing, and the
-    deviations fit the residuals of an out-of-bag score, as a ridge regression on the leaves does. The objective is
+    deviations d of the leaves in *all* trees. The objective is
 
         C sum_i w_i loss(y_i, f_i) + (1 / K) |d|^2 / 2 + small penalties of a and b.
-
-    Two classes have one score (logistic loss), more one each, with common a_v (multinomial loss). It is the
-    global refinement of S. Ren, X. Cao, Y. Wei, J. Sun (2015), CVPR, which has no versions and penalises the votes
-    themselves.
     """
 
     def __init__(
@@ -290,7 +271,7 @@ class LeafRegression:
         )
 
     def votes(self, C: float, tol: float = TOLERANCE) -> F64:
-        """Return new votes ``(N, D)`` of the leaves, 0 elsewhere; the next call starts from this solution."""
+        """Return new votes ``(N, D)`` of the leaves, 0 elsewhere."""
         if len(self.y) * self.columns.n_trees > MANY_LEAVES:
             tol = max(tol, LOOSE_TOLERANCE)
         total = float(self._weight.sum())

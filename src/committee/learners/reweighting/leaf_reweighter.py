@@ -58,10 +58,9 @@ WIDTH = 0.2  # residuals within which pinball loss is smooth, in mean absolute r
 LEAST_WIDTH = 1e-3  # least such width, in standard deviations of the target
 
 MEDIAN_LOSSES = frozenset({"absolute_error", "reg:absoluteerror", "regression_l1", "l1", "mae", "mean_absolute_error"})
-"""Losses of several libraries whose optimum is the median."""
 
+# the parameters that may hold the level, by loss
 QUANTILE_LOSSES = {"quantile": ("quantile", "alpha"), "reg:quantileerror": ("quantile_alpha",)}
-"""Losses of quantiles, and the parameters that may hold the level."""
 
 
 @with_parameters
@@ -319,7 +318,6 @@ class LeafReweighterRegressor(BaseLeafReweighter, TrainedEnsembleRegressor):
 
 
 def quantile_level(ensemble: Any) -> float | None:
-    """Return the level of the quantile that an ensemble predicts, from `quantile_` or its parameters; else `None`."""
     ensemble = last_step(ensemble)
     known = getattr(ensemble, "quantile_", None)
     if isinstance(known, Real):
@@ -343,8 +341,6 @@ def quantile_level(ensemble: Any) -> float | None:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a smaller vote, as parameters of `prune`."""
-
     max_nodes: float | None
     max_voters: int | None
     min_gain: float | None
@@ -377,7 +373,6 @@ def prune_leaves(
     quantile: float | None = None,
     **options: Any,
 ) -> LeafReweighter | LeafReweighterRegressor:
-    """Fit a leaf re-weighter, with its parameters in `options`, that keeps no reference to the ensemble."""
     if X is None or y is None:
         raise ValueError("this level needs rows; pass X and y: rows as the parameter on describes them.")
     if limits.max_voters is not None:

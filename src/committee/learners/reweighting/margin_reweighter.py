@@ -45,7 +45,7 @@ from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.committee import Committee
 from committee.vote.signed_votes import SignedVotes
 
-_STORED: dict[str, type] = {
+_STORED: dict[str, type] = {  # fitted attributes in a model file
     "objective_": dict,
     "voters_": np.ndarray,
     "value_": float,
@@ -55,7 +55,6 @@ _STORED: dict[str, type] = {
     "n_rows_used_": int,
     "n_rounds_": int,
 }
-"""Fitted attributes in a model file, and their types there."""
 
 
 @with_parameters
@@ -381,15 +380,13 @@ def prune_voters(
     return model.prune(limits.max_voters, limits.min_gain, max_nodes=limits.max_nodes)
 
 
-LEVELS: dict[str, Callable[..., Any]] = {
+LEVELS: dict[str, Callable[..., Any]] = {  # functions that prune an ensemble
     "leaf": prune_leaves,
     "subtree": partial(prune_leaves, growth=(2.0, 4.0, 8.0)),
     "depth": partial(prune_leaves, growth=(2.0, 4.0, 8.0, 16.0), cut="depth"),
     "tree": partial(prune_leaves, growth=1.0),
     "voter": prune_voters,
 }
-"""Functions that prune an ensemble, by level: whichever trees and sub-trees do best, the weakest sub-trees, the lowest
-levels of all trees, whole trees, whole voters."""
 
 
 def level_function(name: str) -> Callable[..., Any]:

@@ -21,17 +21,13 @@ from committee.learners.reweighting.leaf_cuts import LeafRows
 from committee.learners.reweighting.unseen_rows import Halves, SizeFactors, extrapolate_to_all
 from committee.vote.links.probability import Softmax
 
-LEAST_ERROR = 1e-4
-"""Least standard error in the weights of the isotonic regression: votes that are right on the same rows may still
-differ on others."""
+LEAST_ERROR = 1e-4  # least standard error in the weights of the isotonic regression
 
-N_GROUPS = 30
-"""Number of row groups that the jackknife leaves out in turn: the relative error of its standard error is then 1/8."""
+N_GROUPS = 30  # row groups that the jackknife leaves out in turn: the relative error of its standard error is then 1/8
 
 LINK = Softmax()  # refitted scores are log-odds of two classes, and logarithms of the shares of several
 
-RowLoss: TypeAlias = Callable[[Any, F64], F64]
-"""Loss of each row ``(n,)`` from class numbers ``(n,)`` and probabilities ``(n, K)``, or numbers and predictions."""
+RowLoss: TypeAlias = Callable[[Any, F64], F64]  # losses (n,) by y (n,) and probabilities (n, K) or numbers (n,)
 
 
 # --- means of rows of which some are missing -------------------------------------------------------------------------
@@ -50,7 +46,7 @@ def mean_and_error(values: F64, weight: F64) -> tuple[float, float]:
 
 
 def isotonic_losses(losses: Sequence[float], errors: Sequence[float]) -> F64:
-    """Return the isotonic regression of the losses ``(steps,)`` of ever smaller votes; unchanged if some are NaN."""
+    """Return the isotonic regression of the losses ``(steps,)`` of ever smaller votes."""
     values, error = np.array(losses), np.array(errors)
     if np.isnan(values).any():
         return values
@@ -58,12 +54,12 @@ def isotonic_losses(losses: Sequence[float], errors: Sequence[float]) -> F64:
 
 
 class LossPath(ABC):
-    """Path of ever smaller votes, each step with its loss increase `lost` and its standard error `lost_error`."""
+    """Path of ever smaller votes."""
 
-    steps: tuple[Any, ...]
+    steps: tuple[Any, ...]  # with the loss increase `lost` and its standard error `lost_error`
 
     def lost(self) -> F64:
-        """Return the loss increase of each step, made monotone by isotonic regression; NaN if unknown."""
+        """Return the loss increase of each step, made monotone by isotonic regression."""
         return isotonic_losses([step.lost for step in self.steps], [step.lost_error for step in self.steps])
 
     def within(self, max_loss: float) -> int | None:
@@ -88,14 +84,11 @@ class PruningMetric(ABC):
 
     @abstractmethod
     def statistics(self, y: Index | F64, predicted: F64, halves: Halves, unseen: Mask | None) -> F64:
-        """Return the statistics ``(d, n)`` of one vote that `loss_increase` compares.
-
-        `halves` of rows with a single out-of-bag voter are ignored.
-        """
+        """Return the statistics ``(d, n)`` of one vote that `loss_increase` compares."""
 
     @abstractmethod
     def loss_increase(self, y: Index | F64, cut: F64, whole: F64, weight: F64) -> tuple[float, float]:
-        """Return the loss increase and its standard error, without rows that are NaN in either."""
+        """Return the loss increase and its standard error, without NaN rows."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +121,7 @@ class RelativeLossMetric(RowLossMetric):
 
 @dataclass(frozen=True)
 class ScorerMetric(PruningMetric):
-    """A score of all rows together, such as the area under the ROC curve; the loss increase is the score's decrease.
-
-    Its standard error is the jackknife's over groups of rows (B. Efron, C. Stein (1981), Annals of Statistics 9(3)).
-    """
+    """Decrease of a score of all rows, with jackknife error (B. Efron, C. Stein (1981), Annals of Statistics 9(3))."""
 
     scorer: Any
     name: str
@@ -231,15 +221,12 @@ class FixedClassifier(ClassifierMixin, FixedPredictions):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class SelectionCriterion(ABC):
-    """Row losses that choose `growth` and `C`, row scores that `min_gain` compares, and the metric of `max_loss`.
-
-    The scores of a vote and the targets are standardised by `centre` and `unit`.
-    """
+    """Row losses that choose `growth` and `C`, row scores that `min_gain` compares, and the metric of `max_loss`."""
 
     loss_name: ClassVar[str]
     metric: PruningMetric
     score_name: str
-    centre: float = 0.0
+    centre: float = 0.0  # scores and targets are standardised by `centre` and `unit`
     unit: float = 1.0
 
     @abstractmethod
@@ -267,10 +254,8 @@ class ClassCriterion(SelectionCriterion):
 
 @dataclass(frozen=True, kw_only=True)
 class NumberCriterion(SelectionCriterion):
-    """Squared error or pinball loss, and one minus its ratio to that of the best constant, `constant_loss`."""
-
     loss: RowLoss
-    constant_loss: float
+    constant_loss: float  # mean loss of the best constant
     loss_name: ClassVar[str] = "loss"
 
     def loss_and_score(self, score: F64, rows: LeafRows) -> F64:
@@ -314,8 +299,7 @@ def pinball(y: F64, predicted: F64, quantile: float) -> F64:
 
 CLASS_LOSSES: dict[str, RowLoss] = {"accuracy": classification_error, "log_loss": log_loss, "brier": brier_score}
 
-NUMBER_LOSSES = ("squared_error", "absolute_error", "pinball")
-"""Values of `metric` that name a row loss of regression."""
+NUMBER_LOSSES = ("squared_error", "absolute_error", "pinball")  # named row losses of regression
 
 
 def regression_loss(quantile: float | None) -> RowLoss:
@@ -351,13 +335,9 @@ def _row_losses(metric: Callable[[Any, F64], Any], arrays: str, least: float, y:
 
 
 def classification_metric(metric: Any, classes: NDArray[Any]) -> PruningMetric:
-    """Return the metric for a row loss (its name, or a function) or for a scorer.
-
-    Scorers by name, and scikit-learn's own functions, see class numbers, so that the second of two classes is the
-    positive one; a user's scorer sees the labels.
-    """
     if isinstance(metric, str) and metric in CLASS_LOSSES:
         return RowLossMetric(CLASS_LOSSES[metric])
+    # a user's scorer sees the labels; for others the second of two classes is the positive one
     numbers = None if is_scorer(metric) and scorer_name(metric) is None else np.arange(len(classes))
     found = _scorer_metric(metric, classes if numbers is None else numbers, CLASS_LOSSES, "roc_auc")
     arrays = "class numbers (n,) and probabilities (n, K)"
@@ -365,7 +345,6 @@ def classification_metric(metric: Any, classes: NDArray[Any]) -> PruningMetric:
 
 
 def regression_metric(metric: Any, quantile: float | None) -> PruningMetric:
-    """Return the metric for a row loss, relative to the whole ensemble's, or for a scorer."""
     if isinstance(metric, str) and metric == "pinball" and quantile is None:
         raise ValueError(
             "metric='pinball' needs a quantile, and the ensemble's parameters name none; set quantile to the level "
@@ -413,7 +392,7 @@ def check_max_loss(max_loss: float, min_gain: float | None, on: str) -> None:
 
 
 def scorer_name(metric: Any) -> str | None:
-    """Return the name of the scikit-learn scorer that `metric` names or is, or whose function it is; else `None`."""
+    """Return the name of a scorer of scikit-learn, given by name, as a score function or as a scorer; else `None`."""
     if isinstance(metric, str):
         return metric if metric in get_scorer_names() else None
     parts = ("_score_func", "_sign", "_kwargs", "_response_method")

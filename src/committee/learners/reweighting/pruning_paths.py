@@ -41,20 +41,17 @@ Fold = tuple[Index, Index]  # numbers of the training and of the test rows
 
 SELECTION_TOLERANCE = 1e-5  # tolerance of the votes that only choose a cut
 
-SHRINK = 0.8
-"""Share of the voters that each step of a path keeps: about twenty steps from a hundred voters to one."""
+SHRINK = 0.8  # share of the voters that each step of a path keeps: about twenty steps from a hundred voters to one
 
 N_FOLDS = 5
 
 
 def shuffled_folds(y: NDArray[Any], n_folds: int, seed: int, *, stratify: bool = True) -> KFold | StratifiedKFold:
-    """Return a splitter into shuffled folds, stratified if `stratify` and each class has at least `n_folds` rows."""
     stratify = stratify and int(np.unique(y, return_counts=True)[1].min()) >= n_folds
     return (StratifiedKFold if stratify else KFold)(min(n_folds, len(y)), shuffle=True, random_state=seed)
 
 
 def with_nan(found: F64, rows: Mask) -> F64:
-    """Return the values ``(d, m)`` of some of n rows as ``(d, n)``, with NaN for the others."""
     every = np.full((len(found), len(rows)), np.nan)
     every[:, rows] = found
     return every
@@ -65,19 +62,14 @@ def with_nan(found: F64, rows: Mask) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class LeafStep:
-    """A cut on the path, evaluated on the test rows of the folds.
-
-    Rows for which some cut that was tried at this limit has no out-of-bag tree are NaN.
-    """
+    """Cut on a path, evaluated on the test rows of the folds."""
 
     cut: LeafCut
     growth: float
     C: float
     loss: float  # mean loss, extrapolated to votes of all trees
     scores: F64  # score of each row, extrapolated likewise
-    score: float
-    """Mean score. After the first step, the first step's score less the mean difference on the rows that both evaluate:
-    small cuts are evaluated on few rows, which may be easy."""
+    score: float  # mean score; after the first step by the mean difference on the rows that both steps evaluate
     statistics: F64  # (d, rows), see `PruningMetric.statistics`
     score_error: float = 0.0  # standard error of the difference to the first step's score
     lost: float = np.nan  # loss increase against the whole ensemble; NaN if unknown
@@ -92,13 +84,10 @@ class LeafPath(LossPath):
     criterion: SelectionCriterion
 
     def chosen(self, min_gain: float | None) -> int:
-        """Return the index of the smallest cut that scores less than `min_gain` below the best; `None`: 0.
-
-        Scores are made monotone by isotonic regression, as among many small cuts some score well by chance, and their
-        standard errors are subtracted.
-        """
+        """Return the index of the smallest cut that scores less than `min_gain` below the best."""
         if min_gain is None:
             return 0
+        # among many small cuts, some score well by chance
         errors = [step.score_error for step in self.steps]
         sure = -isotonic_losses([-step.score for step in self.steps], errors) - errors
         return max(i for i, score in enumerate(sure) if max(sure) - score < min_gain or i == 0)
@@ -120,12 +109,7 @@ class LeafPath(LossPath):
 
 
 class CutFold:
-    """Evaluation of a cut in a fold: leaf votes are fitted to the training rows, and scored on the `usable` test rows.
-
-    Out of bag a test row is scored by its m out-of-bag trees of K, a new row by all K. The part of the loss that varies
-    with the trees is about b / m. b follows from the losses by all m trees and by either half of them, and with it the
-    loss at m = K; the score and the metric are extrapolated likewise.
-    """
+    """Evaluation of a cut in a fold: leaf votes are fitted to its training rows and scored on `usable` test rows."""
 
     def __init__(self, rows: LeafRows, fold: Fold, cut: LeafCut, usable: Mask, criterion: SelectionCriterion) -> None:
         train, test = fold
@@ -159,10 +143,7 @@ class CutFold:
 
 @dataclass(frozen=True, eq=False)
 class LeafSearch:
-    """Search for the best `growth` and `C` at each limit of nodes.
-
-    The order of the trees and the leaf votes of a fold are computed without its test rows.
-    """
+    """Search for the best `growth` and `C` at each limit of nodes."""
 
     cutter: LeafCutter
     rows: LeafRows
@@ -174,11 +155,6 @@ class LeafSearch:
     whole: F64 | None  # statistics of the whole ensemble on all rows (d, n); `None` without a fair comparison
 
     def path(self, limits: tuple[int, ...], n_threads: int = 1, max_loss: float | None = None) -> LeafPath:
-        """Return the cut of least loss at each limit of nodes.
-
-        With `max_loss` the path ends after two consecutive steps that lose more: a longer search among small cuts,
-        which are evaluated on few rows, would find some that score well by chance.
-        """
         steps: list[LeafStep] = []
         with ThreadPoolExecutor(n_threads) as pool:
             for limit in limits:
@@ -186,6 +162,7 @@ class LeafSearch:
                 if best is None:
                     break
                 steps.append(self._compared(best, steps[0] if steps else None))
+                # a longer search among small cuts, evaluated on few rows, finds some that score well by chance
                 if max_loss is not None and len(steps) > 1 and min(steps[-1].lost, steps[-2].lost) > max_loss:
                     break
         if not steps:
@@ -258,14 +235,10 @@ class LeafSearch:
 
 @dataclass(frozen=True, eq=False)
 class PrunedVote:
-    """A committee on the path: voters, weights and figures on the rows.
-
-    With out-of-bag rows, accuracy and margins are of each row's out-of-bag voters.
-    """
+    """Committee on a path: voters, weights and figures on the rows."""
 
     voters: NDArray[np.intp]
-    weights: F64
-    """``(k,)``, as for `MarginMatrix`: not negative and of sum one, but for the free form of the variance."""
+    weights: F64  # (k,)
     accuracy: float  # weighted share of rows with a positive margin; a margin of 0 counts half
     mean_margin: float
     least_margin: float
@@ -346,11 +319,7 @@ class PruningPath(LossPath):
 def pruning_path(
     committee: Committee, lines: MarginMatrix, weights: F64, *, objective: Objective | None = None
 ) -> PruningPath:
-    """Return the path that drops voters of least weight, from the weights ``(T,)`` on, until one is left.
-
-    The `objective` is solved again for the voters left after each step. Without an objective, or if it has no solution,
-    their weights stay in proportion.
-    """
+    """Return the path that drops voters of least weight, from the weights ``(T,)`` on, until one is left."""
     stay = np.flatnonzero(weights)
     now = weights[stay]
     steps = [_figures(committee, lines, stay, now)]
@@ -391,10 +360,7 @@ def _figures(committee: Committee, lines: MarginMatrix, voters: NDArray[np.intp]
 
 
 def reweighted(committee: Committee, voters: NDArray[np.intp], weights: F64) -> Committee:
-    """Return the committee of some voters with new weights.
-
-    `weights` ``(k,)``, which include the voters' spreads, are scaled to the committee's own absolute sum.
-    """
+    """Return the committee of some voters; weights ``(k,)``, which include spreads, are scaled to its absolute sum."""
     spread = committee.voters.spread
     total = float(np.abs(committee.weights) @ spread)
     each = weights * total / np.abs(weights).sum()
@@ -418,11 +384,7 @@ def evaluate_path(
     objective: Objective,
     n_threads: int,
 ) -> PruningPath:
-    """Return the path with the cross-validated loss increase of each of its committees.
-
-    `data` has the rows of `lines`, encoded. A row is scored by weights that were fitted without it, and by its
-    out-of-bag voters if `lines` has them.
-    """
+    """Return the path with cross-validated loss increases; `data` has the encoded rows of `lines`."""
 
     def statistics(vote: PrunedVote, rows: Index) -> F64:
         small = reweighted(committee, vote.voters, vote.weights * lines.sign[vote.voters])

@@ -25,22 +25,16 @@ CANDIDATES = 256  # rows drawn for each row, among which near ones are looked fo
 NEIGHBOURS = 8  # nearest candidates, one of which is drawn
 DIFFERENCES = 1 << 22  # cells of differences between them that are held at a time
 
-LEAST_OOB_TREES = 3.0
-"""Mean number of out-of-bag trees of a row below which classification errors do not follow a + b / m: two trees are
-right no more often than one, as they are tied wherever they differ."""
+LEAST_OOB_TREES = 3.0  # mean per row below which errors do not follow a + b / m: two trees tie wherever they differ
 
-Halves: TypeAlias = tuple[F64, F64] | None
-"""Predictions by either half of a row's out-of-bag voters; `None` if all voters vote on every row."""
+Halves: TypeAlias = tuple[F64, F64] | None  # predictions by either half of a row's out-of-bag voters
 
 
 # --- from m voters to all --------------------------------------------------------------------------------------------
 
 
 class SizeFactors(NamedTuple):
-    """Factors of b in differences of a row's losses a + b / m: by its m out-of-bag voters, their halves, and all.
-
-    A row with a single out-of-bag voter has no halves.
-    """
+    """Factors of b in differences of a row's losses a + b / m: by its m out-of-bag voters, their halves, and all."""
 
     halved: Mask  # (n,): rows with at least two out-of-bag voters
     fewer: F64  # (n,): factor of b in the mean loss of the halves less the loss of the m voters
@@ -56,21 +50,19 @@ class SizeFactors(NamedTuple):
 
 
 def split_voters(unseen: Mask) -> tuple[Mask, Mask]:
-    """Return masks ``(n, T)``: every other out-of-bag voter of each row, and the remaining ones."""
+    """Return two masks ``(n, T)`` of alternate out-of-bag voters of each row."""
     # counts may overflow: only their parity is used
     odd = (np.cumsum(unseen, axis=1, dtype=np.uint8) & 1).astype(bool)
     return unseen & odd, unseen & ~odd
 
 
 def extrapolate_to_all(unseen: Mask, by_these: F64, by_first: F64, by_second: F64, *, pooled: bool = False) -> F64:
-    """Extrapolate losses ``(..., n)`` by the out-of-bag voters, and by their halves, to votes of all voters.
-
-    Rows with a single out-of-bag voter take the b (`SizeFactors`) of all other rows together if `pooled`, else 0.
-    """
+    """Extrapolate losses ``(..., n)`` by the out-of-bag voters, and by their halves, to votes of all voters."""
     halved, fewer, more = SizeFactors.of(unseen)
     steps = np.divide(more, fewer, out=np.zeros(len(halved)), where=halved)
     above = (by_first + by_second) / 2.0 - by_these
     by_all: F64 = by_these - steps * above
+    # rows with a single voter take the b of all others
     if pooled and halved.any():
         b = above[..., halved].sum(axis=-1, keepdims=True) / fewer[halved].sum()
         by_all = np.where(halved, by_all, by_these - b * more)
@@ -94,21 +86,17 @@ def refuse_few_oob_trees(unseen: Mask, max_loss: float) -> None:
 
 
 class OutOfBagVotes(NamedTuple):
-    """Predictions of a committee for each row by its out-of-bag voters, or by all without an out-of-bag mask."""
+    """Predictions of a committee for each row by its out-of-bag voters."""
 
     predicted: F64  # probabilities (n, K), or numbers (n,)
     by_halves: Halves
-    right: Mask | None = None
-    """``(n, T)``: trees that are right on rows that they have not seen; `None` without an out-of-bag mask."""
-    worth: Sequence[F64] = ()
-    """In regression, for each part of the rows, ``(T,)``: minus the trees' out-of-bag mean squared errors, or their
-    absolute weights without an out-of-bag mask."""
+    right: Mask | None = None  # (n, T): trees that are right on rows that they have not seen
+    worth: Sequence[F64] = ()  # quality of regression trees (T,) on each part of the rows, higher being better
 
 
 def oob_class_votes(
     committee: Committee, forest: Forest, matrix: Matrix, y: Index, unseen: Mask | None, n_threads: int = 1
 ) -> OutOfBagVotes:
-    """Return the out-of-bag votes of a committee of trees, or the votes of all trees where `unseen` is `None`."""
     if unseen is None:
         tally = committee.voters.tally(matrix, committee.weights, n_threads)
         return OutOfBagVotes(committee.probability_of(tally), None)
@@ -142,13 +130,9 @@ def oob_mean_votes(
     y: F64,
     unseen: Mask | None,
     weight: F64 | None,
-    parts: Sequence[Index],
+    parts: Sequence[Index],  # rows on which each array of `worth` is computed
     n_threads: int = 1,
 ) -> OutOfBagVotes:
-    """Return the out-of-bag votes of a committee of regression trees, or the votes of all trees without `unseen`.
-
-    Each of the `parts` has the indices of the rows on which one array of `worth` is computed.
-    """
     weights = np.abs(committee.weights)
     start = 0.0 if committee.intercept is None else committee.intercept[0]
     if unseen is None:
@@ -192,10 +176,7 @@ def _predictions(committee: RegressionCommittee, scores: F64) -> F64:
 
 
 def oob_probabilities(committee: Committee, data: Any, unseen: Mask | None, n_threads: int = 1) -> tuple[F64, Halves]:
-    """Return probabilities of encoded rows by their out-of-bag voters, which may be of any kind, and by the halves.
-
-    Every row has at least one such voter; with `unseen` None all voters vote.
-    """
+    """Return probabilities of encoded rows by their out-of-bag voters, at least one each, and by the halves."""
     if unseen is None:
         return committee.probability_of(committee.voters.tally(data, committee.weights, n_threads)), None
     weights = np.abs(committee.weights)
@@ -240,11 +221,9 @@ class SyntheticRows(NamedTuple):
 def interpolated_rows(
     X: Matrix, weight: F64 | None, table: TableSchema | None, seed: int, n_threads: int = 1
 ) -> SyntheticRows:
-    """Return synthetic rows between near rows of an encoded matrix, for ensembles whose trees have all seen all rows.
+    """Return synthetic rows between near rows of an encoded matrix, in which columns stay dependent.
 
-    Votes are fitted to the ensemble's predictions of them instead of labels, which the trees have memorised. L. Breiman
-    and N. Shang (Born again trees, 1996) draw each column by itself; between near rows columns stay dependent. Their
-    cells do not depend on the order of rows or columns, nor on how often a row occurs, as their weights do.
+    L. Breiman and N. Shang (Born again trees, 1996) draw each column by itself.
     """
     p = X.shape[1]
     _, first, equal = np.unique(row_digests(X, n_threads), return_index=True, return_inverse=True)

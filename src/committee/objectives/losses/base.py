@@ -20,11 +20,9 @@ Numbers: TypeAlias = NDArray[np.float64]
 Targets: TypeAlias = NDArray[Any]  # float64, or class numbers
 KernelName: TypeAlias = Literal["logistic", "softmax", "squared"]
 
-SMALLEST_HESSIAN = 1e-16
-"""Floor of a hessian, times the row's weight, so that no leaf divides zero by zero; too small to regularise."""
+SMALLEST_HESSIAN = 1e-16  # floor of a hessian, times the row's weight, so that no leaf divides zero by zero
 
-LARGEST_EXPONENT = 500.0
-"""Exponent beyond which exponentials continue as their tangent: exp(500) is 1e217, so that sums cannot overflow."""
+LARGEST_EXPONENT = 500.0  # beyond it exponentials continue as their tangent, so that sums cannot overflow
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,6 @@ class NativeLoss(Loss):
 
 
 def has_kernel(loss: Loss) -> TypeGuard[NativeLoss]:
-    """True if a kernel computes the loss and no subclass overrides `gradient_hessian`."""
     return isinstance(loss, NativeLoss) and type(loss).gradient_hessian is NativeLoss.gradient_hessian
 
 
@@ -324,9 +321,7 @@ def _root(slope: Callable[[float], float]) -> float:
 
 @dataclass(frozen=True)
 class PlainGradient(Loss):
-    """Wrapper of a loss whose hessians become the row weights: trees are least-squares fits to the antigradient.
-
-    As in J. Friedman (2001), Greedy function approximation: a gradient boosting machine.
+    """Wrapper of a loss whose hessians become the row weights (J. Friedman (2001), Greedy function approximation).
 
     Equation: first-order (docs/theory.md).
     """

@@ -336,10 +336,7 @@ class Tweedie(_LogLinked):
 
 
 def weighted_quantile(values: Numbers, w: Numbers | None, quantile: float) -> float:
-    """Return the minimiser of the weighted pinball loss, the middle where a whole interval minimises it.
-
-    Values ``(n,)``, n >= 1; weights are >= 0 and not all zero, None means 1.
-    """
+    """Return the minimiser of the weighted pinball loss, the middle where a whole interval minimises it."""
     if w is None:
         w = np.ones(len(values))
     counted = np.flatnonzero(w > 0.0)
@@ -353,15 +350,11 @@ def weighted_quantile(values: Numbers, w: Numbers | None, quantile: float) -> fl
     return low + 0.5 * (high - low)
 
 
-LOST = 1e-6
-"""Rounding error of the largest target, relative to delta, above which sums along the linear pieces are inexact."""
+LOST = 1e-6  # rounding error of the largest target, relative to delta, above which sums along the pieces are inexact
 
 
 def huber_location(y: Numbers, w: Numbers, delta: float) -> float:
-    """Return the zero of sum_i w_i clip(c - y_i, -delta, delta), or the middle of an interval of zeros.
-
-    Weights ``(n,)`` are >= 0 and not all zero.
-    """
+    """Return the zero of sum_i w_i clip(c - y_i, -delta, delta), or the middle of an interval of zeros."""
     counted = w > 0.0
     y, w = y[counted], w[counted]
     ends = np.concatenate([y - delta, y + delta])

@@ -56,10 +56,7 @@ class MinMargin(Objective):
 
 @dataclass(frozen=True)
 class SoftMargin(Objective):
-    """Maximise the soft margin, the mean of the lowest margins that have a share nu of the weight (LPBoost's program).
-
-    With more than two classes a row has one slack for all its wrong classes (`soft_margin_of_rows`).
-    """
+    """Maximise the soft margin, the mean of the lowest margins that have a share nu of the weight (LPBoost)."""
 
     name: ClassVar[str] = "soft_margin"
     nu: float = 0.5  # in (0, 1]; 1 gives the mean of all margins, near 0 the least
@@ -71,7 +68,7 @@ class SoftMargin(Objective):
         return lowest_mean(lines.margins(weights), lines.row_weight / self.nu)[1]
 
     def solve(self, lines: MarginMatrix) -> Reweighting:
-        if lines.lines_of_row > 1:
+        if lines.lines_of_row > 1:  # one slack for all lines of a row
             of_rows, _ = soft_margin_of_rows(lines, self.nu)
             return Reweighting.of(of_rows, of_rows.value, self.value(lines, lines.own))
         solved = soft_margin(lines.matrix, self.nu, lines.line_weight, scale=lines.scale)
@@ -85,16 +82,14 @@ NO_ROOM = 1e-9  # gains below this count as none
 
 @dataclass(frozen=True, kw_only=True)
 class MarginMaximum(Objective):
-    """Maximise a weighted sum of the margins, of which none may decrease.
+    """Maximise a weighted sum of the margins, of which none may decrease by more than `slack`.
 
     With the ensemble's own margins m_i, the `MarginMatrix` S, and r_i the `emphasis` of a row times its weight,
 
         max  sum_i r_i min_l (S w)_il   s.t.  (S w)_il >= m_i - slack,  sum w = 1,  w >= 0,
 
     which is Algorithm 3 (MM) of W. Martinez, J. B. Gray, On the current state of research in explaining ensemble
-    performance using margins. With more than two classes a row's margin is its least line l. The value is divided by
-    sum r. If no weights gain more than 1e-9, as often with many more rows than voters, the ensemble's own are kept,
-    with a ConvergenceWarning.
+    performance using margins.
     """
 
     slack: float = 0.0  # allowed decrease of each margin
@@ -107,7 +102,7 @@ class MarginMaximum(Objective):
 
     @abstractmethod
     def emphasis(self, margins: F64, row_weight: F64) -> F64:
-        """Return the factor of each row in the sum, ``(n,)``, before its own weight; the largest is 1."""
+        """Return the factor of each row in the sum, ``(n,)``, before its own weight."""
 
     def value(self, lines: MarginMatrix, weights: F64) -> float:
         emphasis = self._emphasis(lines, lines.margins(lines.own))
@@ -159,8 +154,6 @@ class Uniform(MarginMaximum):
 class Rank(MarginMaximum):
     """Exponential weighting scheme (EWS) of `MarginMaximum`: the emphasis is ((n + 1 - rank m_i) / n)^k.
 
-    The lowest margin has rank 1. Rows of equal margins have the rank of the first of them.
-
     Equation: margin-maximum-ews (docs/theory.md).
     """
 
@@ -196,7 +189,7 @@ class Percentile(MarginMaximum):
 
 
 def quantile(margins: F64, row_weight: F64, xi: float) -> float:
-    """Return the weighted quantile of order `xi`, in (0, 1], of the margins; weights sum to one."""
+    """Return the weighted quantile of order `xi`, in (0, 1]; weights sum to one."""
     order = np.argsort(margins, kind="stable")
     filled = np.cumsum(row_weight[order])
     at = int(np.searchsorted(filled, xi - 1e-12))
@@ -204,11 +197,9 @@ def quantile(margins: F64, row_weight: F64, xi: float) -> float:
 
 
 class OutOfReachError(ValueError):
-    """No weights raise the margins to the quantile of `xi`; `largest` is the largest feasible xi."""
-
     def __init__(self, message: str, largest: float) -> None:
         super().__init__(message)
-        self.largest = largest
+        self.largest = largest  # feasible xi
 
 
 @dataclass(frozen=True)
@@ -220,7 +211,7 @@ class Range(Objective):
         max  mean m_i(w)   s.t.  m_i(w) >= theta where m_i <= mean,  m_i(w) >= mean where m_i > mean,
 
     w on the simplex: Algorithm 4 (SM1) of W. Martinez, J. B. Gray, On the current state of research in explaining
-    ensemble performance using margins. With more than two classes a row's margin is the least of its lines.
+    ensemble performance using margins.
 
     Equation: squeeze-range (docs/theory.md).
     """

@@ -1,4 +1,4 @@
-"""Costs of the margins to minimise: distance from their mean, second moment, sigmoid cost."""
+"""Costs of the margins to minimise: distance from a centre, second moment, sigmoid cost."""
 
 from __future__ import annotations
 
@@ -29,21 +29,17 @@ Form = Literal["free", "simplex", "lad", "chebyshev", "lts", "lms"]
 class Variance(Objective):
     """Minimise the distance of the margins S w from the mean of the ensemble's own margins, mean(m).
 
-    Algorithm 5 (SM2) of W. Martinez, J. B. Gray, On the current state of research in explaining ensemble performance
-    using margins, is the "free" form; the others keep w on the simplex:
+    "free" is Algorithm 5 (SM2) of W. Martinez, J. B. Gray, On the current state of research in explaining ensemble
+    performance using margins; the other forms keep w on the simplex:
 
         "free"       min  mean (mean(m) - S w)^2, any w; then w / sum w,
-
         "simplex"    min  mean (mean(m) - S w)^2,
         "lad"        min  mean |mean(m) - S w|,
         "chebyshev"  min  max  |mean(m) - S w|,
         "lts"        min  mean of the smallest (mean(m) - S w)^2, of a share `coverage` of the lines,
-        "lms"        min  max |mean(m) - S w| of the nearest lines, a share `coverage`: 1/2 gives the median
-                     (Rousseeuw 1984).
+        "lms"        min  max |mean(m) - S w| of the nearest lines, a share `coverage` (Rousseeuw 1984).
 
-    S is the `MarginMatrix`. Means are weighted and run over its lines; a row's lines share its weight. "lts" and "lms"
-    are not convex: concentration steps (Rousseeuw and Van Driessen 2006) from the own weights and from those of
-    "simplex" find a local optimum, whose `gap` is NaN.
+    "lts" and "lms" end at a local optimum, by concentration steps (Rousseeuw and Van Driessen 2006).
 
     Equation: squeeze-variance (docs/theory.md).
     """
@@ -187,14 +183,13 @@ def _least_absolute(lines: MarginMatrix, centre: float) -> Solution:
 
 @dataclass(frozen=True)
 class MinCq(Objective):
-    """Minimise the second moment of the margins at a fixed first moment,
+    """Minimise the second moment of the margins S w at a fixed first moment,
 
         min  mean (S w)^2   s.t.  mean (S w) = mu,  sum w = 1,  w >= 0,
 
-    which at mu > 0 minimises the C-bound 1 - mean^2 / second moment at that mean. Means are weighted and run over the
-    lines of the `MarginMatrix` S; a row's lines share its weight. Source: P. Germain, A. Lacasse, F. Laviolette, M.
-    Marchand, J.-F. Roy (2015). Risk bounds for the majority vote: from a PAC-Bayesian analysis to a learning algorithm.
-    JMLR 16.
+    which at mu > 0 minimises the C-bound 1 - mean^2 / second moment at that mean. P. Germain, A. Lacasse, F.
+    Laviolette, M. Marchand, J.-F. Roy (2015). Risk bounds for the majority vote: from a PAC-Bayesian analysis to a
+    learning algorithm. JMLR 16.
 
     Equation: mincq (docs/theory.md).
     """
@@ -235,11 +230,8 @@ SHARPNESS = 4.0  # steepness of the smooth minimum of a row's lines, relative to
 class Doom(Objective):
     """Minimise the mean of ``1 - tanh(steepness * margin)`` over the simplex.
 
-    The cost of DOOM II (L. Mason, P. Bartlett, J. Baxter, M. Frean 2000) is not convex. Projected gradient steps with a
-    Barzilai-Borwein length, halved until the cost decreases, start from the ensemble's own weights and from random
-    draws around them; the best end is taken. With more than two classes the least of a row's K - 1 lines is replaced by
-    the smooth minimum - log mean_l exp(-4 steepness (S w)_il) / (4 steepness); the descents use the two lowest lines of
-    each row, and the best continues with all lines.
+    The cost of DOOM II (L. Mason, P. Bartlett, J. Baxter, M. Frean 2000) is not convex: projected gradient steps with a
+    Barzilai-Borwein length start from the own weights and from random draws around them.
     """
 
     name: ClassVar[str] = "doom"
