@@ -41,7 +41,7 @@ def read_for_model(
     answers: Sequence[str] = (),
     rows_needed: bool = True,
 ) -> pl.DataFrame:
-    """Read a table by the column formats of a model, with the further columns `ids` and `answers`."""
+    """Read a table by the column formats of a model, with the columns `ids` and `answers`."""
     from committee.cli.training_table import PrintingReader
 
     check_not_dropped(learner, table.dropped)

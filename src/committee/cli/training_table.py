@@ -151,7 +151,6 @@ def describe_target(target: str, y: NDArray[Any], numbers: bool) -> str:
 # --- folds -----------------------------------------------------------------------------------------------
 
 FOLDS = 5
-"""Default number of folds."""
 
 
 def folds_of_fit(columns: RowColumns, rows: TrainingTable, folds: int) -> Folds:

@@ -26,7 +26,6 @@ from committee.report.statistics import average_ranks, corrected_paired_t_test, 
 Progress: TypeAlias = Callable[[int, int, str, FoldResult], None]
 
 LEVEL = 0.05
-"""Significance level of adjusted p-values."""
 
 SCHEMA = "committee.comparison/3"
 

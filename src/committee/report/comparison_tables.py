@@ -17,7 +17,6 @@ MOST_DEVIATIONS = 3
 """Most metrics for which the table of scores shows standard deviations."""
 
 MOST_NAMES = 4
-"""Most models that a sentence names."""
 
 LARGE_LOSS, LARGE_ERROR = 1.25, 1.5
 """Least ratios to the loss, or 1 - score, of the best model that are called large."""

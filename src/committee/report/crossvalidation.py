@@ -37,8 +37,6 @@ FITS = "committee.comparison/2"
 
 @dataclass(frozen=True, eq=False)
 class FoldResult:
-    """Metrics of a fold, or the `error` that ended it."""
-
     figures: dict[str, float | None] = field(default_factory=dict)
     margin_quantiles: NDArray[np.float64] | None = None
     error: str | None = None

@@ -41,7 +41,6 @@ OVER_CLASSES = {
 }
 
 MOST_IN_MATRIX = 10
-"""Most classes in a confusion matrix."""
 
 MOST_MISTAKES = 15
 

@@ -100,7 +100,7 @@ def start_in_words(total: str) -> str:
 
 
 def values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
-    """Return ``age = 41`` for every column of an encoded row; `one` is the table of that row."""
+    """Return texts such as ``age = 41`` of an encoded row; `one` is the table of that row."""
     words = []
     for j, value in enumerate(encoded.tolist()):
         known = table.coded(j)

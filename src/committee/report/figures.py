@@ -262,8 +262,6 @@ class ThresholdRow:
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Mistakes at thresholds of the probability of the class `positive`."""
-
     positive: str
     rows: tuple[ThresholdRow, ...]
 

@@ -30,7 +30,6 @@ MOST_TERMS = 3
 def inspection(
     model: Any, *, file_bytes: int | None = None, margins: F64 | None = None, sample_weight: F64 | None = None
 ) -> list[Grid]:
-    """Describe a learner by tables; `margins` (n,) are of rows with `sample_weight`."""
     inside, committee = model_inside(model), model_inside(model).committee_
     grids: list[Grid | None] = [
         _summary(inside, file_bytes),

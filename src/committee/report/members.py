@@ -147,7 +147,7 @@ def _loss(model: Any, loss: float | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class MemberAnswers:
-    """Predictions `answers` (m, n, K) of members and `vote` (n, K) of all; for numbers K = 1."""
+    """Class probabilities, or numbers (K = 1), of members, `answers` (m, n, K), and of their `vote` (n, K)."""
 
     names: tuple[str, ...]
     weights: F64
@@ -202,7 +202,7 @@ class MemberAnswers:
         return np.asarray(-np.log(np.maximum(p, MIN_PROBABILITY)).mean(axis=1))
 
     def disagreement(self) -> F64:
-        """Return the shares of rows with different predictions, shape (m + 1, m + 1); for numbers RMS differences."""
+        """Return shares of rows with different predictions, or RMS differences of numbers, shape (m + 1, m + 1)."""
         if self.classes is None:
             predicted = self.everyone[:, :, 0]
             return np.asarray(np.sqrt(((predicted[:, None] - predicted[None]) ** 2).mean(axis=2)))

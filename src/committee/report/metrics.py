@@ -303,7 +303,6 @@ METRICS: dict[str, Metric] = {
         "min margin", "cost", lambda fold: None if fold.margins is None else float(fold.margins.min()), _mean(".3f")
     ),
 }
-"""Metrics of classifiers by name."""
 
 OF_TWO_CLASSES = ("f1", "precision", "recall")
 """Metrics of the second of two classes, not available for more classes."""
@@ -371,7 +370,6 @@ RARE = 0.2
 
 
 def default_metrics(counts: Collection[float], folds: int, *, at_random: bool = True) -> tuple[str, ...]:
-    """Return the default metrics for classes of `counts` rows."""
     if min(counts) * len(counts) >= RARE * sum(counts):
         return ("accuracy",)
     # both classes must be in every fold

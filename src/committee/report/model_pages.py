@@ -116,7 +116,6 @@ def render_model(
 
 
 def row_page(model: Any, found: RowExplanation, *, row: str, title: str = "", most: int = 12) -> str:
-    """Render a self-contained HTML page of the explanation of the row named `row`."""
     return render_page(
         title or type(model).__name__,
         [

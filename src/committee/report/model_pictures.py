@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 MOST_BARS = 12
-"""Most columns drawn."""
 
 MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 20
 """Largest and smallest limit of the rows whose contributions are averaged."""

@@ -34,7 +34,6 @@ DEFAULT_MODELS = (
     *("committee", "gradient_boosting", "adaboost_trees", "random_forest", "sbpmt", "tree"),
     *OF_OTHERS,
 )
-"""Default models of classes."""
 
 DEFAULT_MODELS_OF_NUMBERS = ("committee", "gradient_boosting", "random_forest", "quadboost", "tree", *OF_OTHERS)
 
@@ -236,7 +235,7 @@ class ComparedModel:
             model.set_params(**self.parameters)
 
     def committee(self, fitted: Any, X: Any) -> tuple[Any, Any]:
-        """Return the committee of a fitted model, `None` if its votes are not available, and the rows it votes on."""
+        """Return the committee of a fitted model, if its votes are available, and the rows it votes on."""
         if self.own:
             return fitted.committee_, X
         if self.peer is not None and self.name == BASELINE:

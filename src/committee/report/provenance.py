@@ -72,7 +72,6 @@ def known_rows(model: Any, X: Any) -> RowOverlap | None:
 
 
 def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation | None) -> str | None:
-    """Return a note on training rows among rows."""
     if known is None:
         if found is None or not hasattr(model, "classes_"):
             return None

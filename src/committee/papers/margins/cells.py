@@ -53,7 +53,7 @@ OBJECTIVES: dict[str, Objective] = {
     SM2: Variance(form="free"),
     SM2_SIMPLEX: Variance(form="simplex"),
 }
-"""The document's objectives by its names, with its parameters; the last one is ours."""
+"""Objectives by the document's names."""
 MAXIMISE = (UWS, EWS, *PWS)  # objectives under which no margin may decrease
 
 POWERS = (1.0, 2.0, 10.0)
@@ -64,7 +64,6 @@ VARIANTS = (
     *(f"SM2, w >= 0, target {share:.0%} to 1" for share in TOWARDS),
     *(f"SM2, {form}" for form in ROBUST),
 )
-"""Further settings of EWS and SM2."""
 
 SOLVED, LESS, NO_ROOM, NO_SOLUTION, FAILED = "solved", "less xi", "no room", "no solution", "solver failed"
 """Outcomes of an objective; LESS: with the largest feasible xi, the last three: the ensemble's own weights."""
@@ -176,7 +175,6 @@ def reweighted(
     positive: NDArray[np.bool_],
     known: tuple[F64, str, Objective] | None = None,
 ) -> dict[str, Any]:
-    """Solve an objective, or take its `known` solution, and measure it."""
     own = lines.margins(lines.own)
     (weights, state, objective), seconds = timed(lambda: known or solved(objective, lines))
     margins = lines.margins(weights) if state in (SOLVED, LESS) else own

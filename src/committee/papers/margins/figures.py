@@ -69,7 +69,7 @@ CHANGES = (
     Change(6, "figure6", "ionosphere", ADABOOST, Variance(form="free"), "SM2", None, _FIGURE_6),
     Change(6, "figure6-simplex", "ionosphere", ADABOOST, Variance(form="simplex"), "SM2, w >= 0", None, {}),
 )
-"""Changes of weights in Figures 2 to 6; "-deep" and "-simplex" are not in the document."""
+"""Changes of weights in Figures 2 to 6."""
 
 NUMBERS = (1, *dict.fromkeys(change.number for change in CHANGES))
 DATA: dict[int, str] = {1: STAGED_DATA, **{change.number: change.data for change in CHANGES}}  # table of each figure

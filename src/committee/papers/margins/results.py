@@ -38,8 +38,7 @@ class SourceData:
         return self.document_training_rows / (self.rows - self.document_training_rows)
 
 
-BUNDLED = SourceData("Breast cancer, diagnostic", "wdbc", 569, ("M",))
-"""Table of small runs."""
+BUNDLED = SourceData("Breast cancer, diagnostic", "wdbc", 569, ("M",))  # of small runs
 
 
 @dataclass(frozen=True)

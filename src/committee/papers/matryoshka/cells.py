@@ -149,7 +149,6 @@ def nesting_cell(fold: Fold, setting: Setting, n_paths: int | None) -> Cell:
 
 
 def measured(model: Any, fold: Fold, n_paths: int | None) -> dict[str, Any]:
-    """Measure a learner of probabilistic voters."""
     (X_train, X_test), (y_train, y_test) = fold.rows, fold.positive
     graph = model.graph_
     on_likely = replace(graph, walk=LIKELY)
@@ -223,7 +222,7 @@ def exponential_loss(graph: VoteGraph, X: F64, positive: NDArray[np.bool_]) -> f
 
 
 def course(bounds: F64, edges: F64) -> dict[str, Any]:
-    """Summarize bounds and edges after 1, 2, 4, ... voters."""
+    """Summarize the bounds and edges of a run."""
     ends = [2**k for k in range(len(bounds).bit_length())]
     medians = [float(np.median(edges[end // 2 : end])) for end in ends]
     return {

@@ -27,7 +27,7 @@ CLEAR = 256  # the code that empties the table of words
 
 
 def decompressed(content: bytes) -> bytes:
-    """Decompress content of UNIX ``compress``: LZW codes of growing width in groups of eight, low bits first."""
+    """Decompress content of UNIX ``compress`` (LZW)."""
     if content[:2] != MAGIC or len(content) < 3 or not content[2] & 0x80:
         raise ValueError("the file is not one of UNIX compress in block mode")
     most_bits = content[2] & 0x1F

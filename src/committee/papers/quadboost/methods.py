@@ -116,7 +116,7 @@ def draw_split(table: PublishedErrors, seed: int, repeat: int) -> Split:
 
 
 def prepared(table: BinaryTable, train: Rows) -> F64:
-    """Encode all rows for stumps, numbers by ten thresholds and categories as indicators of the training rows."""
+    """Encode all rows for stumps by the thresholds and categories of the training rows."""
     columns = []
     for x, categorical in zip(table.X.T, table.categorical, strict=True):
         columns += _indicators(x, train) if categorical else _steps(x, train)
@@ -189,7 +189,7 @@ class SearchedMethod(ABC):
 
 
 class ListedStumpBoosts:
-    """Discrete AdaBoost on listed stumps and their complements, after each number of `rounds`."""
+    """Discrete AdaBoost on a list of stumps, after each number of `rounds`."""
 
     def __init__(self, X: F64, y: NDArray[np.int64], rounds: Sequence[int]) -> None:
         self.rounds: list[int] = list(rounds)
@@ -202,7 +202,6 @@ class ListedStumpBoosts:
         self.alpha, _ = _core.listed_rounds(votes, y.astype(np.int8), np.ones(len(X)), np.array(self.rounds))
 
     def committee(self, k: int) -> Committee:
-        """Return the committee after ``rounds[k]`` rounds."""
         alpha = np.zeros((1, len(self.dictionary)))
         alpha[0, self.voting] = self.alpha[k]
         forest, weights = self.dictionary.weighted_forest(alpha, labels=True)
@@ -405,7 +404,7 @@ LEARNERS: dict[str, SearchedMethod] = {
     ANEW_L2: QuadBoostSearch("l2", (0, 3), (1, 5), reweight="chosen"),
     ANEW_LINF: QuadBoostSearch("linf", (-4, -1), (0, 5), reweight="chosen"),
 }
-"""The document's methods with its grids, in the order of its Table 1, then those of ours."""
+"""The document's methods with its grids, then ours."""
 
 
 def search_cell(table: BinaryTable, name: str, repeat: int, seed: int, plan: SearchPlan) -> Cell:

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# in the order of the document's Table 2
 PAIRS = tuple(combinations((LINF, L2, LPBOOST, ADABOOST, VANILLA, L1), 2))
-"""In the order of the document's Table 2."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -434,7 +434,7 @@ class CoefficientMapDisplay(Display):
 
 
 def leaf_scores(estimator: Any, tree: int = 0, label: Any = None) -> tuple[Any, Any, Any]:
-    """Return a class, the leaf models of its score in a model tree, most rows first, and the design of the tree."""
+    """Return a class, the leaf models of its score in a model tree, and the design of the tree."""
     trees = model_trees(estimator)
     tree, design = place("tree", tree, len(trees.forest)), trees.design
     frame = leaf_models(trees, estimator.classes_, estimator.table_, [tree])

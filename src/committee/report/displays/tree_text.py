@@ -143,9 +143,7 @@ def _number(value: float, digits: int = 4) -> str:
 
 @dataclass(frozen=True)
 class TreeText:
-    """Texts of the one tree of `forest`."""
-
-    forest: Forest
+    forest: Forest  # of one tree
     table: TableSchema
     number: int
     n_trees: int

@@ -144,8 +144,6 @@ class TimeScale(Scale):
 
 @dataclass(frozen=True)
 class DatePartScale(Scale):
-    """Scale of months or weekdays."""
-
     part: str = "month"
 
     def ticks(self, most: int) -> list[float]:

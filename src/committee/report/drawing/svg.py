@@ -109,7 +109,7 @@ def legend(entries: Sequence[tuple[Color, str]]) -> Markup:
 
 
 def text_width(text: str, size: float = SIZE) -> float:
-    """Estimate the width of a text, rather too large, in the unit of `size`."""
+    """Estimate the width of a text in the unit of `size`."""
     return size * sum(map(_character_width, text))
 
 
