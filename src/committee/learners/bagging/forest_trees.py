@@ -38,7 +38,7 @@ R = TypeVar("R", Rows, TargetRows)
 
 @dataclass(frozen=True, eq=False)
 class DrawnTree:
-    """A tree, its m out-of-bag rows, and the node number of each one's leaf; m = 0 if no votes are needed."""
+    """A tree, its out-of-bag rows ``(m,)``, and the nodes of their leaves."""
 
     forest: Forest
     left_out: I32
@@ -76,11 +76,7 @@ def _are_below(numbers: NDArray[Any], n: int) -> bool:
 
 @dataclass(eq=False)
 class ForestTrees(ABC, Generic[R]):
-    """Grower of one tree per call, from a seed; several threads may call it at the same time.
-
-    A row that is drawn k times has k times its weight. `n_threads` prepare the grower, one grows a tree.
-    With `has_earlier` some calls are given a tree of an earlier fit, whose out-of-bag votes need cells, not bin codes.
-    """
+    """Grower of one tree per call, from a seed; several threads may call it at the same time."""
 
     rows: R
     binned: Binned
@@ -196,7 +192,7 @@ MIN_WITH_VOTE = 0.99  # least share of the rows with an out-of-bag vote at a num
 
 
 class OobCurve(ABC):
-    """Sums ``(n, width)`` of the out-of-bag votes of a growing forest; if `has_curve`, the error after each tree."""
+    """Sums ``(n, width)`` of the out-of-bag votes of a growing forest, and the error after each tree."""
 
     def __init__(self, weights: F64, width: int, has_curve: bool) -> None:
         self.weights = weights
@@ -257,7 +253,7 @@ class TargetOobCurve(OobCurve):
 
 
 def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:
-    """Weighted mean m of differences, and its standard error sqrt(sum w^2 (d - m)^2) / sum w; both 0 without weight."""
+    """Weighted mean m of differences d, and its standard error sqrt(sum w^2 (d - m)^2) / sum w."""
     total = float(weights.sum())
     if total <= 0:
         return 0.0, 0.0
@@ -268,9 +264,7 @@ def mean_and_error(d: F64, weights: F64) -> tuple[float, float]:
 
 
 class GrowingForest:
-    """Trees as they are grown, their out-of-bag votes, early stopping by the curve, and the number of trees to keep.
-
-    The rules are those of ``n_estimators="oob"`` in `committee.RandomForestClassifier`. Without a rule all trees stay.
+    """Trees as they are grown, and the choice of their number by the out-of-bag error.
 
     Equation: oob-curve (docs/theory.md).
     """
@@ -311,7 +305,7 @@ class GrowingForest:
         return self._idle >= 2
 
     def best(self, trees: list[Forest], left_out: Iterable[NDArray[np.int32]]) -> tuple[list[Forest], OobCurve | None]:
-        """Return the trees to keep and their out-of-bag votes, if any; `left_out` has each tree's out-of-bag rows."""
+        """Return the trees to keep and their out-of-bag votes."""
         if self.oob is None or self.rule is None or not self._first:
             return trees, self.oob
         if self.rule == "minimum" and self._at_lowest == len(self.oob.curve):
@@ -354,7 +348,7 @@ def refuse_balanced_weights(class_weight: Any, reserve: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Reserve:
-    """Rows that no fit uses, encoded by the schema of the training rows."""
+    """Rows that no fit uses."""
 
     rows: Rows
     numbers: NDArray[np.int64]
@@ -372,11 +366,7 @@ class Reserve:
         counted: Mask,
         random: np.random.RandomState,
     ) -> tuple[Rows, Reserve, TableSchema]:
-        """Draw the reserve; return the other rows, the reserve, and the schema of the other rows.
-
-        Categories that only rows of the reserve have are unseen ones, as in new rows. `counted` is the mask of the
-        user's rows that have weight.
-        """
+        """Draw the reserve; return the other rows, the reserve, and the schema of the other rows."""
         mask = draw_reserve(len(rows), share, random)
         held = np.bincount(rows.labels[~mask], minlength=len(classes))
         if not held.all():
@@ -387,16 +377,13 @@ class Reserve:
         numbers = np.flatnonzero(counted)[mask].astype(np.int64)
         others = counted.copy()
         others[numbers] = False
+        # categories that only the reserve has are unseen ones
         table, X = _narrowed(table, rows.cells, ~mask)
         rows = replace(rows, X=X)
         kept, table = rows.take(~mask).with_numbers(table)
         return kept, cls(rows.take(mask).encode_levels_with(table), numbers, others), table
 
     def attributes(self, committee: Committee, oob: OobCurve | None, votes: F64 | None) -> dict[str, Any]:
-        """Return the attributes ``oob_score_``, ``oob_decision_function_`` and ``reserved_rows_``.
-
-        `votes` ``(n, K)`` has the means of `oob` for the user's rows, and gets the forest's votes on the reserve.
-        """
         shares = committee.voters.tally(self.rows.cells) / committee.n_voters
         votes = np.full((len(self.others), shares.shape[1]), np.nan) if votes is None else votes
         votes[self.numbers] = shares

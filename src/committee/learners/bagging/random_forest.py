@@ -48,8 +48,6 @@ R = TypeVar("R", Rows, TargetRows)
 
 @with_parameters
 class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
-    """Base of both forests: trees grown in parallel from seeds drawn in advance, and their out-of-bag errors."""
-
     reserve = 0.0  # a parameter of the classifier
     _takes_sparse = True
     voters_called = "trees"

@@ -55,15 +55,14 @@ MOST_CLASSES = 64
 class Samme:
     """Weights of rows and trees in a run of AdaBoost on model trees, by SAMME (Zhu et al. 2009).
 
-    alpha = ln((1 - err) / err) + ln(K - 1), and wrong rows' weights grow by exp(alpha). For K = 2 alpha is twice that
-    of sources which write 1/2 ln. The initial row weights sum to 1, and are 0 for rows that are not drawn.
+    alpha = ln((1 - err) / err) + ln(K - 1), and wrong rows' weights grow by exp(alpha).
 
     Equation: sbpmt-emphasis (docs/theory.md).
     """
 
     _share_of_odds = 1.0
     _binary = False
-    """True if chance is a loss of 1/2 for any number of classes K, and alpha has no ln(K - 1)."""
+    """True if chance is a loss of 1/2 for any number of classes."""
 
     def __init__(self, labels: NDArray[np.uint16], weights: F64, n_classes: int, link: LinkName) -> None:
         self.w: F64 = weights
@@ -76,7 +75,7 @@ class Samme:
         return None
 
     def loss(self, tree: ModelTree, wrong: Mask) -> float:
-        """Return the weighted loss; `wrong` masks ``tree.drawn``. A tree of loss 0 ends boosting, and votes alone."""
+        """Return the weighted loss; `wrong` masks ``tree.drawn``."""
         return float(self.w[tree.drawn][wrong].sum())
 
     def alpha(self, loss: float) -> float | None:
@@ -99,13 +98,13 @@ class Half(Samme):
 
 
 class M1(Samme):
-    """AdaBoost.M1 (Freund and Schapire 1997): alpha = ln((1 - err) / err) for any K; ends at err >= 1/2."""
+    """AdaBoost.M1 (Freund and Schapire 1997): alpha = ln((1 - err) / err) for any K."""
 
     _binary = True
 
 
 class LabelEmphasis(Samme, ABC):
-    """A weight D[i, k] for each row and label; they sum to 1."""
+    """A weight D[i, k] for each row and label."""
 
     _binary = True
 
@@ -126,10 +125,8 @@ class LabelEmphasis(Samme, ABC):
 class M2(LabelEmphasis):
     """AdaBoost.M2 (Freund and Schapire 1997): trees give each class a plausibility, its probability p_k(x).
 
-    D is on the wrong labels. With the pseudo-loss e = 1/2 sum_{i, k != y_i} D[i, k] (1 - p_{y_i}(x_i) + p_k(x_i)),
-    alpha = ln((1 - e) / e), and D[i, k] is multiplied by exp(-alpha (1 + p_{y_i} - p_k) / 2). Its vote is that of
-    ``voting="soft"``. Ends at e >= 1/2, or with a tree of which e is 0: a tree without errors but with some doubt is
-    followed by others.
+    With the pseudo-loss e = 1/2 sum_{i, k != y_i} D[i, k] (1 - p_{y_i}(x_i) + p_k(x_i)), alpha = ln((1 - e) / e), and
+    D[i, k] is multiplied by exp(-alpha (1 + p_{y_i} - p_k) / 2).
     """
 
     def weighs(self) -> Mask:
@@ -160,8 +157,7 @@ class MH(LabelEmphasis):
     """AdaBoost.MH (Schapire and Singer 1999) of trees that name a class G(x): h_k(x) = 1 for k = G(x), else -1.
 
     With Y_ik = +-1 for "row i is of class k or not" and r = sum_ik D[i, k] Y_ik h_k(x_i), alpha is
-    ln((1 + r) / (1 - r)), and D[i, k] is multiplied by exp(-alpha Y_ik h_k(x_i) / 2): of a wrong row, the weights of
-    its class and of the named class grow. Its vote is that of ``voting="shares"``. Ends at r <= 0.
+    ln((1 + r) / (1 - r)), and D[i, k] is multiplied by exp(-alpha Y_ik h_k(x_i) / 2).
     """
 
     def weighs(self) -> Mask:
@@ -224,10 +220,6 @@ def boost(
 ) -> BoostedTrees:
     """Boost model trees on the drawn rows by AdaBoost (Algorithm 4 of the SBPMT paper).
 
-    The classes of `EMPHASES` define weights and errors. Both a tree without error (in AdaBoost.M2: without doubt) and
-    one no better than chance end the run. The former is the committee's only tree; the latter is left out unless it is
-    the first.
-
     Equation: sbpmt-boosting (docs/theory.md).
     """
     w = np.zeros(len(table.labels))
@@ -248,7 +240,7 @@ def boost(
         risk = leaf_risk(tree, table.labels[drawn], w[drawn], limits)
         loss = weighing.loss(tree, wrong)
         alpha = None if loss <= 0.0 else weighing.alpha(loss)
-        if loss <= 0.0:
+        if loss <= 0.0:  # the only tree of the committee
             voters, figures = ModelTreeVoters(table, limits.link), []
         elif alpha is None and figures:
             break
@@ -262,12 +254,7 @@ def boost(
 
 
 def leaf_risk(tree: ModelTree, labels: NDArray[np.uint16], weights: F64, limits: ModelTreeLimits) -> float:
-    """Weighted risk of a model tree's scores on its training rows.
-
-    Two classes: sum w_i Q(y_i f(x_i)), Q = -ln Phi (or the logit's ln(1 + exp(-x))). More: the sum over the
-    classes' scores, "class k or not". A wrong row has Q >= ln 2 in one of them, so that the weighted
-    error is at most risk / ln 2. This holds too for scores boosted together, whose risk is -ln P(y).
-    """
+    """Weighted risk of a model tree's scores on its training rows; the weighted error is at most risk / ln 2."""
     if limits.leaf_steps == "gradient":
         return float(weights @ JointLikelihood(limits.link).losses(tree.scores, labels))
     if tree.scores.shape[1] > limits.most_classes > 0:  # the same up to rounding, without a loss for each row and class

@@ -29,8 +29,6 @@ from committee.vote.weighted_votes import elected
 
 @with_parameters
 class GroupedRows(CommitteeEstimator):
-    """Base of learners that draw the rows of each voter, or groups of them."""
-
     n_groups_: int = fitted(
         """Number of groups that were drawn in place of rows: those of `groups`, or different rows if others are copies
         of them; absent if rows were drawn.""",
@@ -98,10 +96,7 @@ def rows_where(mask: NDArray[np.bool_]) -> I32:
 
 @dataclass(frozen=True)
 class RowDraw:
-    """Draw of a tree's rows: `size` of `n` rows, or of `n` groups of rows, with or without replacement.
-
-    `group` ``(n_rows,)`` has the index of each row's group; None if rows are drawn.
-    """
+    """Draw of `size` of `n` rows, or of `n` groups, whose indices `group` ``(n_rows,)`` has."""
 
     n: int
     size: int
@@ -173,16 +168,13 @@ def draw_groups(
     bootstrap: bool,
     random: np.random.RandomState,
 ) -> Counts:
-    """Draw groups, and return how often each row is drawn, ``(n_rows,)``.
-
-    If no drawn row is of a class, a group with it replaces one that no class depends on, or is added if there is none.
-    """
+    """Draw groups with rows of each class, and return how often each row is drawn, ``(n_rows,)``."""
     n = int(group.max()) + 1
     holds = np.zeros((n, n_classes), dtype=bool)
     holds[group, labels] = True
     times = draw_counts(n, subsample_size(n, 1, max_samples, bootstrap, "groups"), bootstrap, random)
     held = times @ holds
-    for lost in range(n_classes):
+    for lost in range(n_classes):  # a group with it replaces one that no class depends on
         if held[lost]:
             continue
         for given, change in ((np.flatnonzero(holds[:, lost]), 1), (np.flatnonzero(times), -1)):
@@ -237,7 +229,6 @@ def count_subsamples(n_rows: int, size: int) -> float:
 
 
 def draw_weights(rows: Rows, n_classes: int, class_weight: Any, counts: Counts) -> F64:
-    """Return row weights ``(n,)`` to multiply by `counts`; "balanced_subsample" then gives classes equal weight."""
     if class_weight != "balanced_subsample":
         return rows.weights
     return (
@@ -246,7 +237,7 @@ def draw_weights(rows: Rows, n_classes: int, class_weight: Any, counts: Counts) 
 
 
 def pack_draws(draws: list[Counts], sample_weight: ArrayLike | None) -> NDArray[np.uint8]:
-    """Pack masks of drawn rows among all n of the user, one bit a row, ``(M, ceil(n / 8))`` as by `numpy.packbits`."""
+    """Pack masks of drawn rows among all n of the user, ``(M, ceil(n / 8))``."""
     counted = nonzero_sample_weights(sample_weight, len(draws[0]))
     drawn = np.zeros((len(draws), len(counted)), dtype=bool)
     drawn[:, counted] = np.stack(draws) > 0
@@ -272,7 +263,7 @@ def warn_without_vote(without_vote: Mask, ending: str) -> None:
 
 
 def oob_votes(committee: Committee, rows: Rows, draws: list[Counts]) -> tuple[F64, F64]:
-    """Return sum ``(n, K)`` and number ``(n,)`` of the out-of-bag votes: those of voter t where ``draws[t]`` is 0."""
+    """Return sum ``(n, K)`` and number ``(n,)`` of the out-of-bag votes."""
     tally = np.zeros((len(rows.labels), committee.n_classes))
     voting = np.zeros(len(rows.labels))
     for t, counts in enumerate(draws):
@@ -306,16 +297,14 @@ class VoteVariance:
     """Variance of the share of votes for each class, ``(n, K)``."""
 
     rows: F64
-    """Over other training rows, for the vote of all subsamples: an unbiased estimate of its jackknife variance, which
-    may be below 0."""
+    """Over other training rows, by the infinitesimal jackknife; may be < 0."""
     draws: F64
-    """Over other draws from the same rows: the voters' variance divided by their number; 0 if every subsample votes."""
+    """Over other draws from the same rows."""
     noise: F64
-    """Approximate standard deviation of `rows` over other draws; if it is as large as `rows`, use more voters."""
+    """Approximate standard deviation of `rows` over other draws."""
 
     @property
     def standard_error(self) -> F64:
-        """Square root of the sum of `draws` and `rows`, whose negative values count as 0."""
         error: F64 = np.sqrt(np.maximum(self.rows, 0.0) + self.draws)
         return error
 
@@ -329,11 +318,9 @@ def infinitesimal_jackknife(
 
         n (n - 1) / (n - s)^2 (sum_i c_i^2 - s (n - s) / n * v / M);
 
-    the second term is the expectation of the sum by chance alone. Over all subsamples (`complete`) it is left out,
-    and what remains is the jackknife of their mean vote U, (n - 1) / n sum_i (U - U_{-i})^2. `drawn` ``(M, n)`` are the
-    training rows of each voter, all of one size s < n; `votes` ``(M, n_rows, K)`` their class shares; `n_samples`
-    the rows that could be drawn, if fewer than n. S. Wager, T. Hastie, B. Efron (2014), JMLR 15; I. Ghosal, G. Hooker
-    (2021), JCGS 30.
+    the second term is the expectation of the sum by chance alone, left out over all subsamples (`complete`). `drawn`
+    ``(M, n)`` are the training rows of each voter; `votes` ``(M, n_rows, K)`` their class shares; `n_samples` the rows
+    that could be drawn. S. Wager, T. Hastie, B. Efron (2014), JMLR 15; I. Ghosal, G. Hooker (2021), JCGS 30.
 
     Equation: vote-variance (docs/theory.md).
 

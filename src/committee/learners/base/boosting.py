@@ -32,19 +32,19 @@ from committee.learners.base.shared_parameters import EarlyStoppingParameters, w
 
 
 class BoostingRun(ABC):
-    """Rounds of one fit. `n_rounds` counts the completed ones, and those that a warm start continues."""
+    """Rounds of one fit. `n_rounds` counts the completed ones, those of a warm start included."""
 
     n_rounds: int = 0
 
     @abstractmethod
     def has_next(self) -> bool:
-        """Return whether another round is possible. A run may train the next voter to decide it."""
+        """Return whether another round is possible; may train its voter."""
 
     @abstractmethod
     def advance(self) -> None: ...
 
     def keep(self, record: FitRecord) -> None:  # noqa: B027 - rounds that cost little are run anew
-        """Keep costly results in the record from now on, and reuse those that it has."""
+        """Record costly results, and reuse recorded ones."""
 
 
 def run_rounds(
@@ -61,13 +61,11 @@ def run_rounds(
 
 
 class Boosting(CommitteeEstimator, EarlyStoppingParameters):
-    """Base of the boosters with early stopping; a subclass defines a round and the fitted attributes."""
-
     n_estimators: Any
     _one_blas_thread = False
-    """True if rounds solve many small systems of equations, for which one BLAS thread is faster than several."""
+    """True if rounds solve many small systems, for which one BLAS thread is faster than several."""
     _tol_is_of_training = False
-    """True if `tol` ends the training of a subclass, in place of being the least improvement on held-out rows."""
+    """True if `tol` ends the training; early stopping then has no tolerance."""
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     @with_fit_parameters("X", "y", "sample_weight", "X_val, y_val", "sample_weight_val", "groups", "checkpoint")
@@ -206,7 +204,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
 
     @property
     def _scores_trials(self) -> bool:
-        """True if trials of the learning rate hold out rows that `scoring` scores."""
+        """True if `scoring` scores trials of the learning rate."""
         return False
 
     @property
@@ -235,7 +233,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     def _early_stopping(self, run: Any, held_out: Any) -> EarlyStopping: ...
 
     def _after_stopping(self, run: Any, held_out: Any, n_rounds: int) -> None:
-        """Refit the `n_rounds` kept rounds on all rows, held-out ones included, or leave them unchanged (default)."""
+        """Hook to refit the `n_rounds` kept rounds on all rows, held-out ones included."""
 
     def _held_out_votes(self, run: Any, held_out: Any) -> HeldOutVotes:
         scoring = getattr(self, "scoring", None)
@@ -243,7 +241,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
 
     @abstractmethod
     def _fitted(self, run: Any, n_rounds: int, losses: F64 | None) -> dict[str, Any]:
-        """Return the fitted attributes of the first `n_rounds` rounds; `losses` are held-out ones of all, or None."""
+        """Return the fitted attributes of the first `n_rounds` rounds; `losses` are held-out ones."""
 
     def _from_file(self) -> None:
         super()._from_file()

@@ -29,12 +29,12 @@ from committee.vote.links.temperature import best_temperature
 
 N_FOLDS = 5
 ENOUGH_ROWS = 100
-"""Held-out rows that suffice for a temperature; no further fold is fitted."""
+"""Held-out rows that suffice for a temperature."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutEvidence:
-    """`Link.evidence` of votes ``(n, K)``, class numbers and weights of rows; `n_rows` for `best_temperature`."""
+    """`Link.evidence` of votes ``(n, K)``, and class numbers and weights of rows."""
 
     evidence: F64
     labels: NDArray[np.uint16]
@@ -43,7 +43,7 @@ class HeldOutEvidence:
 
     @classmethod
     def of(cls, committee: Committee, tally: F64, total: Any, rows: Rows) -> HeldOutEvidence:
-        """Evidence of the sums of votes `tally` ``(n, K)``; `total` is the voters' weight, one number or ``(n, 1)``."""
+        """`tally` ``(n, K)`` are sums of votes, `total` the voters' weight, one number or ``(n, 1)``."""
         return cls(committee.link.evidence(tally, total), rows.labels, rows.weights, len(rows))
 
     @classmethod
@@ -60,8 +60,6 @@ class HeldOutEvidence:
 
 @with_parameters
 class CalibratedClassifier(BaseClassifier):
-    """Base of the classifiers calibrated by a temperature."""
-
     temperature_: float = fitted(
         """T of the probabilities, by which the evidence of the votes is divided (docs/theory.md); absent if there is no
         calibration, as with ``calibrate=None`` or one class.""",
@@ -104,7 +102,7 @@ class CalibratedClassifier(BaseClassifier):
         random: np.random.RandomState,
         tasks: FitTasks,
     ) -> dict[str, Any]:
-        """Calibrate by out-of-bag votes, ``(n, K)`` and their number ``(n,)``; by folds if no row is out of bag."""
+        """Calibrate by out-of-bag votes, ``(n, K)`` and their number ``(n,)``."""
         out = n_votes > 0
         if not out.any():
             return self._finished(fitted, rows, None, random, tasks)
@@ -165,7 +163,7 @@ class CalibratedClassifier(BaseClassifier):
         return model
 
     def _strength(self, committee: Committee) -> float:
-        """Scale of the evidence, by which that of a fold's fit is rescaled to the whole fit's."""
+        """Scale of the evidence, by which that of a fold's fit is rescaled."""
         return committee.total_weight
 
     @property
@@ -194,11 +192,11 @@ class CalibratedClassifier(BaseClassifier):
 
 
 LEAST_ROWS = 400
-"""Least `Rows.count` of which half are enough for the smaller fit; with fewer, it has four fifths and all rounds."""
+"""Least `Rows.count` of which half are enough for a smaller fit."""
 MANY_ROWS, MANY_ROWS_PER_VOTER = 4000, 80
-"""About the number of rows sampled from larger tables, half of them for each fit: 4000, or 80 per voter if more."""
+"""Rows sampled for smaller fits, and rows per voter; the larger number counts."""
 SHARE_OF_ROUNDS, LEAST_ROUNDS = 1 / 4, 25
-"""Rounds of a fit on half of the rows, as a share of all: at least `LEAST_ROUNDS`, or all of them."""
+"""Rounds of a fit on half of the rows: a share of all, and the least number."""
 EASIER = 0.4
 """Binary logarithm of the held-out temperature of a fit on hardly any rows and rounds over that of the whole fit."""
 SMALL_OPTIMISM = 0.4
@@ -209,7 +207,7 @@ MOSTLY = 0.95
 
 
 class BoostedCalibration(CalibratedClassifier):
-    """Base of boosters that are calibrated by smaller fits unless rows are held out."""
+    """Base of boosters that are calibrated by smaller fits."""
 
     n_estimators: int
 
@@ -288,10 +286,7 @@ def temperature_of(fits: Sequence[SmallerFit], share_of_rows: float, share_of_ro
 
 
 def sampled_rows(rows: Rows, most: int, n_threads: int) -> Rows:
-    """Return rows of a count of about `most`, chosen by digests of their cells.
-
-    Of a class with fewer than two such rows all are returned. Rows of at most that count are returned as they are.
-    """
+    """Return rows of a count of about `most`, chosen by digests of their cells."""
     if rows.count <= most:
         return rows
     n_columns = rows.X.shape[1]
@@ -304,4 +299,4 @@ def sampled_rows(rows: Rows, most: int, n_threads: int) -> Rows:
             break
         k = min(2 * k, n_columns)
     of_class = np.bincount(rows.labels[chosen], minlength=int(rows.labels.max()) + 1)
-    return rows.take(chosen | (of_class < 2)[rows.labels])
+    return rows.take(chosen | (of_class < 2)[rows.labels])  # all rows of a class with fewer than two

@@ -34,16 +34,12 @@ Scorer = Callable[..., float]
 
 @dataclass(eq=False)
 class EarlyStopping:
-    """Losses of held-out or training rows by round, and the best round."""
-
     loss_after: Callable[[int], float]
-    """Loss of the rows after t rounds; called once for each t, in order."""
+    """Loss after t rounds; called once for each t, in order."""
     patience: int | None
-    """Rounds without improvement that end the run; None if losses end no run."""
     first: int = 1
-    """Number of rounds at the first recorded loss; 0 if the loss before any round counts too."""
+    """Number of rounds at the first recorded loss."""
     tol: float = 0.0
-    """Improvements of at most this count as none."""
     losses: list[float] = field(default_factory=list)
     _best: int = 0
 
@@ -62,14 +58,12 @@ class EarlyStopping:
 
     @property
     def best(self) -> int:
-        """Number of the last round that lowered the loss by more than `tol`, at least 1."""
+        """Number of rounds up to the last improvement, at least 1."""
         return max(1, self._best + self.first)
 
 
 @dataclass(eq=False)
 class StagedLoss:
-    """Loss of rows to whose scores F each round t = 1, 2, ... adds its votes, in place."""
-
     votes: Callable[[int], F64]
     loss: Callable[[F64], float]
     F: F64 | float = 0.0
@@ -115,10 +109,7 @@ class ValidationSet:
 def train_validation_split(
     rows: R, fraction: float, random: np.random.RandomState, classes: NDArray[Any] | None
 ) -> tuple[R, R]:
-    """Return training and held-out rows: whole groups, or a draw, stratified by class.
-
-    `classes` are the distinct labels; None for numbers.
-    """
+    """Return training and held-out rows: whole groups, or a draw stratified by class."""
     if rows.group is not None:
         order = random.permutation(int(rows.group.max()) + 1)
         mask = GroupedUnits.of(rows.group, rows.class_numbers, order).held_out(fraction)
@@ -165,19 +156,16 @@ def train_validation_split(
 
 @dataclass(frozen=True, eq=False)
 class HeldOutVotes:
-    """Votes of the rounds of a fit on held-out or training rows."""
-
     after: Callable[[int], F64]
-    """Sum of the votes after t rounds, the intercept included, ``(n, D)``; early stopping calls it for t = 1, 2, ..."""
+    """Sum of the votes after t rounds, the intercept included, ``(n, D)``."""
     total: Callable[[int], float]
     """Weight of the voters after t rounds, and of an intercept."""
     link: Link | MeanLink
     names_classes: bool = False
-    """True if each voter names a class, so that the votes on a row add up to the weight of the voters."""
 
 
 class HeldOutModel(BaseEstimator, ABC):
-    """Model of the first t rounds of a fit, for scorers; it predicts the rows `X` alone."""
+    """Model of the first t rounds of a fit, for scorers."""
 
     def __init__(self, votes: HeldOutVotes, X: Any) -> None:
         self.votes: HeldOutVotes = votes
@@ -227,7 +215,7 @@ class HeldOutRegressor(RegressorMixin, HeldOutModel):
 
 
 class HeldOutScore:
-    """Minus the first score of held-out or training rows after each round, for `EarlyStopping`; `scores` has all."""
+    """Minus the first score of the rows after t rounds, as a loss for `EarlyStopping`."""
 
     def __init__(
         self,

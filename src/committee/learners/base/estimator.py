@@ -72,12 +72,10 @@ R = TypeVar("R", Rows, TargetRows)
 
 
 class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
-    """Base of the learners that train a committee."""
-
     declared_parameters: ClassVar[dict[str, Parameter]]
-    """The parameters of the class body and of its bases, in the signature's order."""
+    """Parameters by name, in the signature's order."""
     _voter_parameter: ClassVar[str | None] = None
-    """Name of the parameter that takes a user's estimator as voter; None or a string there selects native voters."""
+    """Name of the parameter that takes a user's estimator as voter."""
     categorical_features: Any = "from_dtype"
     n_jobs: int | None = None
 
@@ -159,11 +157,11 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
             raise
 
     def _most_tasks(self, X: Any) -> int | None:
-        """Most rounds, voters or candidates of a fit; None if it depends on the rows, 0 for a fit of one task."""
+        """Most rounds, voters or candidates of a fit; 0 for a fit of one task, None if unknown."""
         return 0
 
     def _no_checkpoint(self, X: Any) -> str | None:
-        """Reason why a fit cannot be resumed from a checkpoint; None if it can."""
+        """Reason why a fit cannot be resumed from a checkpoint."""
         if self._most_tasks(X) == 0:
             return f"{type(self).__name__} is trained as a whole"
         if (voter := self._user_voter) is None:
@@ -188,11 +186,11 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
     def _finished(
         self, fitted: dict[str, Any], rows: Any, held_out: Any, random: np.random.RandomState, tasks: FitTasks
     ) -> dict[str, Any]:
-        """Complete the fitted attributes, by a calibration for example; `held_out` is None without held-out rows."""
+        """Complete the fitted attributes, by a calibration for example."""
         return fitted
 
     def _train(self, rows: Any, tasks: FitTasks) -> dict[str, Any]:
-        """Train on encoded rows, and return the fitted attributes, ``committee_`` among them."""
+        """Train on encoded rows, and return the fitted attributes."""
         raise NotImplementedError
 
     def fit_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> ArrayLike | None:
@@ -261,7 +259,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         return matrix
 
     def _numbered(self, rows: R, of: str) -> R:
-        """Replace high-cardinality categories by target statistics; `of` is the name of these in printed rules."""
+        """Replace high-cardinality categories by target statistics, which printed rules call `of`."""
         max_bins = most_bins(getattr(self, "max_bins", MAX_SUBSET_CATEGORIES))
         if self.table_.n_categories.max() <= min(MAX_SUBSET_CATEGORIES, max_bins):
             return rows
@@ -285,10 +283,7 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         sample_weight: ArrayLike | None,
         name: str = "y_val",
     ) -> Rows | TargetRows:
-        """Encode a validation set by the training table; its `weights` may be 0.
-
-        Class weights are computed from the training rows' `y` and `sample_weight`. Messages call the target `name`.
-        """
+        """Encode a validation set; class weights are those of the training rows' `y` and `sample_weight`."""
 
     def validate_rows(self, X: Any) -> Any:
         if "committee_" not in self.__dict__:
@@ -356,7 +351,6 @@ def _check_columns(estimator: CommitteeEstimator, frame: Any, *, reset: bool) ->
 def _training_pieces(
     X: Any, y: Any, sample_weight: Any, scratch: ExitStack, categorical_features: Any, max_bins: int
 ) -> TrainingPieces:
-    """Scan training rows in pieces; the folder for data beyond the memory limit is removed when `scratch` closes."""
     if isinstance(X, TrainingPieces):
         return X
     pieces = as_pieces(X)
@@ -383,11 +377,7 @@ def _encode_pieces(X: Any, keep: Mask | None, digests: bool) -> OutOfCoreMatrix:
 def voter_template(
     parameter: str, voter: Any, table: TableSchema, *, numbers: bool = False, calibrated: bool = False
 ) -> BaseEstimator:
-    """Clone a user's classifier, or regressor for `numbers`, with `categorical_features` of the encoded matrix set.
-
-    The `calibrate` of a classifier is set to None, unless it is a temperature and `calibrated` ones are wanted.
-    ``ValueError`` if the estimator is of the other kind, or a column has more categories than it takes.
-    """
+    """Clone a user's classifier, or regressor for `numbers`, for fits to the encoded matrix."""
     copy: BaseEstimator = clone(voter)
     if numbers and not is_regressor(copy):
         raise ValueError(f"{parameter}={voter!r} is not a regressor; give one that predicts numbers.")
@@ -407,7 +397,7 @@ def voter_template(
 
 
 def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:
-    """Set every ``random_state`` that is None, also of nested estimators, so that a run can be repeated."""
+    """Set every ``random_state`` that is None, also of nested estimators."""
     free = [
         name
         for name, value in sorted(member.get_params().items())
@@ -418,7 +408,6 @@ def seeded(member: BaseEstimator, seed: int) -> BaseEstimator:
 
 
 def weight_argument(voter: Any) -> str | None:
-    """Argument by which ``fit`` takes row weights, in a pipeline that of the last step; None if it takes none."""
     if has_fit_parameter(voter, "sample_weight"):
         return "sample_weight"
     from sklearn.pipeline import Pipeline  # few voters are the user's
@@ -431,7 +420,6 @@ def weight_argument(voter: Any) -> str | None:
 
 
 def fit_weighted(member: Any, X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None, **given: Any) -> Any:
-    """Fit an estimator to rows, weighted unless `weights` is None; ``ValueError`` if it takes no weights."""
     if weights is None:
         return member.fit(X, y, **given)
     argument = weight_argument(member)

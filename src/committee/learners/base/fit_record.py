@@ -57,7 +57,7 @@ class _Column:
 
 @dataclass(eq=False)
 class _Results:
-    """Results of one kind, those of an earlier attempt first; this attempt has needed `used` of them so far."""
+    """Results of one kind: `known` of an earlier attempt, and `parts` of this one."""
 
     known_checks: NDArray[np.uint64] = made_by(default_factory=lambda: np.empty(0, np.uint64))
     known: list[_Column] = made_by(default_factory=list)
@@ -80,11 +80,7 @@ class _Results:
 
 
 class FitRecord:
-    """Costly results of a fit by kind, each with a checksum of its inputs, or its number.
-
-    A resumed fit needs the same results in the same order, and reads the recorded ones. `added` is called after each
-    new result; `refusal` makes the error for a record of another fit, or an invalid one, from the reason.
-    """
+    """Costly results of a fit by kind, which a resumed fit needs in the same order."""
 
     def __init__(
         self, added: Callable[[], None] | None = None, refusal: Callable[[str], ValueError] = ValueError
@@ -93,11 +89,7 @@ class FitRecord:
         self._added, self._refusal = added, refusal
 
     def result(self, kind: str, given: Iterable[Any], compute: Callable[[], T], form: Codec[T]) -> T:
-        """Return the next result of a kind: the recorded one, or else a new one, which is recorded.
-
-        `given` are the arrays, numbers and texts that the result depends on and that change during a fit;
-        an error of `refusal` if those of the recorded result were others.
-        """
+        """Return the next result of a kind, recorded or computed; `given` are its inputs."""
         check = checksum(given)
         known = self._known(kind, check, form)
         if known is not None:
@@ -110,7 +102,7 @@ class FitRecord:
         return self.result(kind, given, compute, Codec(lambda array: [array], np.copy))
 
     def each(self, kind: str, form: Codec[T], computed: Callable[[int], Iterator[T]]) -> Iterator[T]:
-        """Yield results of a fixed order: the recorded ones, then those of ``computed(number of recorded ones)``."""
+        """Yield results of a fixed order: recorded ones, then those of ``computed(number of recorded ones)``."""
         n_known = 0
         while (known := self._known(kind, n_known, form)) is not None:
             n_known += 1
@@ -175,7 +167,6 @@ def _column(tensors: Tensors, i: int, n: int) -> _Column:
 
 
 def checksum(given: Iterable[Any]) -> int:
-    """CRC-32 of arrays, numbers and texts in turn; of long arrays every k-th number."""
     check = 0
     for one in given:
         if isinstance(one, np.ndarray):
@@ -212,8 +203,6 @@ def voters_from_arrays(kind: type[V], parts: Parts, n_features: int, n_classes: 
 
 
 class RecordedGrower:
-    """A `committee._core.Grower` whose trees are recorded; recorded trees are only traversed."""
-
     def __init__(self, grower: _core.Grower | RecordedGrower, binned: Binned, record: FitRecord) -> None:
         self._grower, self._binned, self._record = grower, binned, record
 
@@ -236,8 +225,6 @@ class RecordedGrower:
 
 
 class RecordedGradientGrower:
-    """A `committee._core.GradientGrower` whose trees are recorded; recorded trees are only traversed."""
-
     def __init__(
         self, grower: _core.GradientGrower | RecordedGradientGrower, binned: Binned, record: FitRecord
     ) -> None:

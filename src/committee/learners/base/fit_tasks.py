@@ -42,7 +42,7 @@ Fitted = Callable[[], dict[str, Any] | None]
 
 SCHEMA_VERSION = 1
 LEAST_PAUSE = 9.0
-"""Least pause between writes of the file, in durations of the last write: writing takes at most a tenth of the time."""
+"""Least pause between writes of the file, in durations of the last write."""
 SOON = 0.2
 """Seconds of the last write above which an interrupted fit does not write the file."""
 _IRRELEVANT = frozenset({"n_jobs", "on_interrupt"})
@@ -50,10 +50,7 @@ _IRRELEVANT = frozenset({"n_jobs", "on_interrupt"})
 
 
 class FitTasks:
-    """One fit as tasks of scikit-learn's callbacks: one for the fit, one for each round or voter, and parts of these.
-
-    `sample_weight` has the weights of all the user's rows, times their class weights once both are checked.
-    """
+    """One fit as tasks of scikit-learn's callbacks: the fit, its rounds or voters, and parts of these."""
 
     def __init__(
         self,
@@ -64,7 +61,7 @@ class FitTasks:
         sample_weight: Any,
         groups: Any = None,
     ) -> None:
-        self.sample_weight: Any = sample_weight
+        self.sample_weight: Any = sample_weight  # of all the user's rows, times class weights once both are checked
         self.groups = groups
         self.begun: float = time.perf_counter()
         self.y, self.given_weight = y, sample_weight
@@ -88,12 +85,11 @@ class FitTasks:
         return None if self._checkpoint is None else self._checkpoint.record
 
     def random(self, rows: Rows | TargetRows) -> RandomState:
-        """Generator of all draws of the fit; of a resumed fit in the state with which the first attempt began."""
         kept = self._checkpoint
         return kept.random if kept is not None and kept.drawn else _generator(self._estimator, rows)
 
     def group_of(self, rows: Rows | TargetRows) -> Index | None:
-        """Index of the group of each row with weight, ``(n,)``; None without groups."""
+        """Index of the group of each row with weight, ``(n,)``."""
         if self.groups is None:
             return None
         return group_numbers(self.groups, nonzero_sample_weights(self.sample_weight, len(rows)))
@@ -154,8 +150,6 @@ class FitTasks:
 
 
 class FitCheckpoint:
-    """Checkpoint file of a fit: the record of its results, and the first state of a user's random generator."""
-
     def __init__(self, checkpoint: Checkpoint, estimator: Any, rows: Any, groups: Any) -> None:
         from committee.learners.base.fit_record import FitRecord  # few fits have a checkpoint
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 class FittedLearner(NamedCalls, ABC):
-    """Base of learners whose predictions and explanations are those of their committee."""
-
     committee_: Committee | RegressionCommittee
     n_features_in_: int
     n_jobs: int | None

@@ -9,10 +9,7 @@
         shrinkage: float = parameter(0.1, "Factor of every step.", POSITIVE)
 
 The decorator derives from these lines and those of the bases what scikit-learn requires of an estimator: an
-``__init__`` that only assigns, ``_parameter_constraints``, and the docstring's section "Parameters". Fitted attributes
-with a text are added to the section "Attributes". Type checkers read the lines as those of a dataclass. The learner
-itself is not a dataclass, because libraries that meet a dataclass read its fields alone (Dask gives a fitted and an
-unfitted model the same key).
+``__init__`` that only assigns, ``_parameter_constraints``, and the docstring's section "Parameters".
 """
 
 from __future__ import annotations
@@ -48,8 +45,6 @@ _RAISES = """sklearn.utils._param_validation.InvalidParameterError
 
 
 class NumberInterval(Interval):  # type: ignore[misc]  # scikit-learn has no types
-    """Interval of numbers without True and False, which Python counts among the integers."""
-
     def is_satisfied_by(self, val: Any) -> bool:
         return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
 
@@ -100,11 +95,7 @@ class Attribute:
 
 
 def parameter(default: T, text: str, *constraints: Any, type_words: str | None = None, after: str | None = None) -> T:
-    """Declare a parameter with a default, which all models share and none may change.
-
-    Constraints are those of scikit-learn's ``_parameter_constraints``, or ``"no_validation"`` alone. The annotation
-    adds ``bool``, None, and the options of a ``Literal``. `after` names the keyword that it follows in the signature.
-    """
+    """Declare a parameter with constraints of scikit-learn, or ``"no_validation"``, after the keyword `after`."""
     # for type checkers the line's right side is a value of the parameter; `with_parameters` takes it away
     return cast(T, Parameter(default, " ".join(text.split()), constraints, type_words, after))
 
@@ -114,20 +105,13 @@ def required(text: str, *constraints: Any, type_words: str | None = None) -> Any
 
 
 def fitted(text: str = "", type_words: str = "", *, init: Literal[False] = False) -> Any:
-    """Declare an attribute that `fit` sets; `init` marks it for type checkers as no parameter.
-
-    Text and type are for the docstrings of the class and its subclasses, unless these describe the attribute
-    themselves.
-    """
+    """Declare an attribute that `fit` sets; `init` marks it for type checkers as no parameter."""
     return Attribute(" ".join(text.split()), type_words)
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(required, fitted))
 def with_parameters(learner: Learner) -> Learner:
-    """Derive ``__init__``, constraints and docstring of a class from its declarations and the inherited ones.
-
-    ``TypeError`` if a parameter has no constraint, or follows an unknown one.
-    """
+    """Derive ``__init__``, constraints and docstring of a class from its declarations and the inherited ones."""
     made: Any = learner
     own, made.declared_attributes = _declared(learner)
     parameters = _in_order(learner, own)
@@ -190,6 +174,7 @@ def _declared(learner: type) -> tuple[dict[str, Parameter], dict[str, Attribute]
 
 
 def _init(learner: type, parameters: dict[str, Parameter]) -> Any:
+    # of a dataclass; learners are none, as libraries such as Dask read a dataclass by its fields alone
     fields = [
         (name, each.annotation, field(kw_only=each.keyword_only))
         if each.default is _NO_DEFAULT
@@ -303,7 +288,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("time_budget", "max_runtime_secs", "time_left_for_this_task"), ("time_limit",)),
     **dict.fromkeys(("presets", "preset"), ("effort",)),
 }
-"""Names here of a parameter of another library; the hint names the first one that the learner has."""
+"""Names here of a parameter of another library."""
 
 NOTES = {
     "eval_set": "with its targets as y_val",
@@ -318,7 +303,6 @@ NOTES = {
     "linear_tree": "as leaf='linear'",
     **dict.fromkeys(("init_model", "xgb_model"), "which continues the model's own committee"),
 }
-"""Addition to the hint, by the unknown keyword."""
 
 OFFSETS = {"offset", "offset_val", *(name for name, ours in PEERS.items() if ours == ("offset",))}
 
@@ -326,10 +310,6 @@ PRINTING = {"verbose", "verbosity", "silent", "verbose_eval", "log_level"}
 
 
 def hint(learner: str, method: str, keyword: str, own: Collection[str], fit: Collection[str]) -> str:
-    """Return the remedy for an unknown keyword of a constructor or of ``fit``.
-
-    `own` are the parameters of the constructor, `fit` those of ``fit``.
-    """
     here, there = (fit, own) if method == "fit" else (own, fit)
     other = f"{learner}()" if method == "fit" else "fit()"
     if keyword in there:

@@ -41,8 +41,6 @@ R = TypeVar("R", bound=WeightedRows)
 
 @with_parameters
 class BaseClassifier(ClassifierMixin, CommitteeEstimator):
-    """Base of the library's classifiers."""
-
     classes_: NDArray[Any] = fitted("Classes, in the order of votes and probabilities.", "array (n_classes,)")
     committee_: Committee = fitted()
 
@@ -179,8 +177,6 @@ class BaseClassifier(ClassifierMixin, CommitteeEstimator):
 
 
 class BaseRegressor(RegressorMixin, CommitteeEstimator):
-    """Base of the library's regressors."""
-
     committee_: RegressionCommittee
     _takes_several_targets: ClassVar[bool] = False
 
@@ -237,7 +233,6 @@ class WarmStart(CommitteeEstimator):
     n_estimators: Any
     random_state: Any
     voters_called = "rounds"
-    """Name of the voters in messages."""
 
     seed_: int
 
@@ -258,10 +253,7 @@ class WarmStart(CommitteeEstimator):
         return self.committee_
 
     def _by_earlier_columns(self, rows: R, X: Any, weights: ArrayLike | None) -> R:
-        """Encode rows by the table of the continued committee, and set `table_` to it, if it covers theirs.
-
-        `weights` are those of all rows of `X`, also of those without weight.
-        """
+        """Encode rows by the table of the continued committee, and set `table_` to it, if it covers theirs."""
         earlier = self._earlier_committee()
         known = None if earlier is None else earlier.table
         if known is None or known == self.table_ or is_out_of_core(X) or not known.covers(self.table_):

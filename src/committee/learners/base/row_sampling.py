@@ -23,21 +23,14 @@ from committee.data.rows import Rows, TargetRows, counts_rows
 from committee.data.text import warn_user
 
 MOST_UNITS = 64
-"""Most units of a row; heavier rows have heavier units."""
 BLOCK = 2**16
-"""Most units that are processed at a time."""
 MOST_PARTS = 4096
 """Largest number of common units in the lower quartile of the weights that `multiples` tries."""
 LARGEST_MULTIPLE = 2**30
-"""Largest ratio of a weight to the lower quartile in `multiples`; larger ones count as this."""
 
 
 def fit_generator(random_state: Any, labels: NDArray[Any] | None, weights: F64) -> RandomState:
-    """Return the generator of all draws of a fit on rows with labels ``(n,)``, None for numbers, and weights ``(n,)``.
-
-    ``random_state=None`` gives a seed that depends only on the number of rows of each class (of all rows, for numbers),
-    so that another fit of the same table draws the same.
-    """
+    """Return the generator of all draws of a fit; with ``random_state=None`` refits of a table draw the same."""
     if random_state is None:
         return RandomState(table_seed(labels, weights))
     if isinstance(random_state, Generator):
@@ -47,7 +40,6 @@ def fit_generator(random_state: Any, labels: NDArray[Any] | None, weights: F64) 
 
 
 def table_seed(labels: NDArray[Any] | None, weights: F64) -> int:
-    """Return a seed from the class sizes of the rows of positive weight; a weight that counts rows is their number."""
     counted = weights > 0.0
     times = weights[counted] if counts_rows(weights) else np.ones(int(counted.sum()))
     totals = [times.sum()] if labels is None else np.bincount(np.unique(labels[counted], return_inverse=True)[1], times)
@@ -57,19 +49,13 @@ def table_seed(labels: NDArray[Any] | None, weights: F64) -> int:
 
 @dataclass(frozen=True, eq=False)
 class RowUnits:
-    """Units of weight of the rows, each with a number in [0, 1) by the row's contents and a seed.
-
-    A row of weight k up to `MOST_UNITS` has ceil(k) units, the last of weight at most 1. Draws by the numbers are the
-    same in any order of the rows, for k equal rows or one of weight k, and, as far as numeric cells tell rows apart,
-    for other names of categories.
-    """
+    """Units of weight of the rows, each with a number in [0, 1) by its row's contents, for draws in any row order."""
 
     row: NDArray[np.intp] | None
     """Row of each unit, ascending, ``(m,)``; None if unit i is row i."""
     weight: F64 | None
-    """Weight of each unit, ``(m,)``; None if each is a whole row and all weigh equally."""
+    """Weight of each unit, ``(m,)``; None if all weigh equally."""
     place: F64
-    """Number in [0, 1) of each unit, ``(m,)``."""
     n_rows: int
 
     @classmethod
@@ -114,7 +100,6 @@ class RowUnits:
         return self.below(float(np.nextafter(lowest, 2.0)), seed, among)
 
     def rows_drawn(self, share: float, seed: int, among: Mask | None = None) -> tuple[NDArray[np.int32], F64 | None]:
-        """Return the rows of the units that `drawn` draws, as `rows_of` does."""
         if self.weight is not None:
             return self.rows_of(self.drawn(share, seed, among))
         return _core.rows_below(
@@ -122,7 +107,6 @@ class RowUnits:
         ), None
 
     def below(self, share: float, seed: int, among: Mask | None = None) -> Mask:
-        """Draw as `drawn`, but possibly none: the draw of a part of the rows is that part of the draw of all rows."""
         drawn = np.empty(len(self.place), dtype=bool)
         bound = upper_bound(share) << 11
         for some in _blocks(len(self.place)):
@@ -133,10 +117,7 @@ class RowUnits:
         return drawn if among is None else drawn & among
 
     def held_out(self, share: float, labels: NDArray[np.uint16] | None, group: Index | None = None) -> Mask | None:
-        """Hold out a share of the units, stratified by the labels of the rows; at least one unit of each class stays.
-
-        None if that holds out no unit. Rows in groups ``(n,)`` are held out by whole groups, without strata.
-        """
+        """Hold out a share of the units, stratified by the labels of the rows or in whole groups."""
         if group is not None:
             return self._grouped(group, labels).held_out(share)
         rank, count = self._ranks(labels)
@@ -164,10 +145,7 @@ class RowUnits:
         return GroupedUnits.of(group, labels, np.argsort(_core.row_keys(lowest[:, None], 0, 1), kind="stable"))
 
     def parts(self, n_parts: int, labels: NDArray[np.uint16] | None, group: Index | None = None) -> NDArray[np.intp]:
-        """Assign units to parts of about equal size, stratified by the labels; -1 in classes of fewer units than parts.
-
-        Rows in groups ``(n,)`` are assigned by whole groups; see `GroupedUnits.parts`.
-        """
+        """Assign units to parts of about equal size, stratified by label or in whole groups; -1 to no part."""
         if group is not None:
             return self._grouped(group, labels).parts(n_parts)
         rank, count = self._ranks(labels)
@@ -186,7 +164,7 @@ class GroupedUnits:
     group: Index
     """Group of each unit, ``(m,)``."""
     order: Index
-    """Groups in the order in which they are tried, ``(G,)``."""
+    """Order in which groups are tried, ``(G,)``."""
     counts: NDArray[np.int64]
     """Units of each group and class, ``(G, K)``."""
 
@@ -197,10 +175,7 @@ class GroupedUnits:
         return cls(group, order, np.bincount(cell, minlength=len(order) * n_classes).reshape(len(order), n_classes))
 
     def held_out(self, share: float) -> Mask | None:
-        """Hold out each group in turn that brings the held-out units closer to a share; if none does, the smallest.
-
-        Each class keeps a unit. None if no group can be held out so.
-        """
+        """Hold out whole groups, about a share of the units; each class keeps a unit."""
         sizes, left, held = self.counts.sum(axis=1), self.counts.sum(axis=0), np.zeros(len(self.order), dtype=bool)
         wanted = share * sizes.sum()
         for group in self.order.tolist():
@@ -215,7 +190,7 @@ class GroupedUnits:
         return bool((left > self.counts[group])[left > 0].all())
 
     def parts(self, n_parts: int) -> NDArray[np.intp]:
-        """Assign units to about equal parts of whole groups; -1 for groups of a class that one part has alone."""
+        """Assign units to about equal parts of whole groups; -1 to no part."""
         sizes, total = self.counts.sum(axis=1), self.counts.sum(axis=0)
         middle = np.cumsum(sizes[self.order]) - 0.5 * sizes[self.order]
         part = np.empty(len(self.order), dtype=np.intp)
@@ -228,8 +203,7 @@ class GroupedUnits:
 
 
 def upper_bound(share: float) -> int:
-    """Bound of the upper 53 bits of keys whose numbers in [0, 1) are below a share."""
-    return math.ceil(share * 2.0**53)
+    return math.ceil(share * 2.0**53)  # of the upper 53 bits of a key
 
 
 def _blocks(n: int) -> Iterator[slice]:
@@ -291,9 +265,7 @@ class Fold:
 class Folds:
     """Folds of rows by their contents, stratified by class.
 
-    The copies of a distinct row are its weight, summed over equal rows, in units of its class (`multiples`).
-    Copies are dealt out in turn, so that test rows may equal training rows. In resampled tables (`are_resampled`) each
-    distinct row has one copy. The order of rows and columns and the scale of weights do not matter.
+    Copies of a distinct row are dealt out in turn, so that test rows may equal training rows.
     """
 
     row: Index
@@ -302,8 +274,7 @@ class Folds:
     """Total weight of the equal rows, ``(m,)``."""
     copies: NDArray[np.int64]
     first: NDArray[np.int64]
-    """Position of the row's first copy among the copies of its class, which are dealt out in turn, ``(m,)``; -1 for the
-    only copy of a class, which is always a training row."""
+    """Position of the row's first copy among those of its class, ``(m,)``; -1 for the only copy of a class."""
     n_folds: int
 
     @classmethod
@@ -350,8 +321,7 @@ FEW_ALIKE = 1 / 4
 def are_resampled(X: Matrix, digests: NDArray[np.uint64], n_copies: int, least_share: float = LEAST_RESAMPLED) -> bool:
     """Return whether copies of different rows come from resampling, and not from columns of few values.
 
-    `digests` ``(n,)`` are `content_digests` of the different rows X; `n_copies` counts their copies. A smaller share of
-    further copies than `least_share` does not count as resampling.
+    `digests` ``(n,)`` are `content_digests` of the different rows X; `n_copies` counts their copies.
     """
     # where columns have few values, rows that differ in one column alone are about as frequent as equal rows
     n = len(digests)
@@ -386,10 +356,7 @@ def _nonzero_cells(X: Matrix) -> Iterator[tuple[int, Index, F64]]:
 
 
 def copied_rows(rows: Rows | TargetRows, n_threads: int, least_share: float = LEAST_RESAMPLED) -> Index | None:
-    """Number the distinct row that each row equals, ``(n,)``, in the order of first copies.
-
-    None unless the rows of some class were repeated (`multiples`), or all were resampled (`are_resampled`).
-    """
+    """Number the distinct row that each row equals, ``(n,)``, if rows were repeated or resampled."""
     if isinstance(rows.X, OutOfCoreMatrix):
         return None
     digests = content_digests(rows, n_threads)
@@ -434,10 +401,7 @@ def _is_missing(group: Hashable) -> bool:
 
 
 def group_folds(group: Index, weights: F64, n_folds: int, labels: NDArray[np.uint16] | None = None) -> Iterator[Fold]:
-    """Yield folds of whole groups, at most one per group, of about equal size.
-
-    With class numbers `labels` they are stratified as far as groups allow, if a class has as many rows as folds.
-    """
+    """Yield folds of whole groups, of about equal size; `labels` are class numbers for stratified ones."""
     from sklearn.model_selection import GroupKFold, StratifiedGroupKFold  # few rows have groups
 
     n_folds = min(n_folds, int(group.max()) + 1)
@@ -466,7 +430,7 @@ def _keys_of_order(
 
 
 def content_digests(rows: Rows | TargetRows, n_threads: int) -> NDArray[np.uint64]:
-    """Digest of each row's cells and its class, or the ranks of its targets, ``(n,)``."""
+    """Digest of each row's cells and target, ``(n,)``."""
     number = row_digests(rows.X, n_threads)
     if isinstance(rows, Rows):
         return number + rows.labels
@@ -480,11 +444,8 @@ def ranks(numbers: F64) -> F64:
 
 
 def multiples(weights: F64) -> NDArray[np.int64]:
-    """Weights as multiples of their largest common unit; all 1 if they have none.
-
-    Weights below the lower quartile are rounded, to at least 1, and have no part in the unit: a row of nearly no weight
-    does not make other rows copies.
-    """
+    """Weights as multiples of their largest common unit; all 1 if they have none."""
+    # lighter rows are rounded: a row of nearly no weight does not make other rows copies
     usual = np.quantile(weights, 0.25, method="lower")
     ratio = np.minimum(weights / usual, LARGEST_MULTIPLE)
     distinct = np.unique(ratio[ratio >= 1.0])

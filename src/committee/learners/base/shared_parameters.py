@@ -321,8 +321,6 @@ def scoring(of: str = "early stopping follows", more: str = HELD_OUT) -> Any:
 
 @with_parameters
 class EarlyStoppingParameters:
-    """Parameters of a learner with early stopping."""
-
     _: KW_ONLY
     early_stopping: bool = early_stopping("error", "voters up to the best one")
     validation_fraction: float = validation_fraction(0.1)
@@ -422,10 +420,7 @@ UserWarning
 
 
 def with_fit_parameters(*names: str, warns: str = "", **texts: str) -> Callable[[Fit], Fit]:
-    """Decorate `fit`: add these parameters to its docstring, and what it returns, raises and warns of.
-
-    `texts` replace those of some parameters; `warns` ends the text of the warning.
-    """
+    """Decorate `fit`: add these parameters to its docstring, and what it returns, raises and warns of."""
 
     def documented(fit: Fit) -> Fit:
         entries = (

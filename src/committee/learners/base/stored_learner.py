@@ -1,7 +1,4 @@
-"""Document of a fitted learner in a model file: parameters, columns, classes, committee and stored attributes.
-
-Also scikit-learn's base classes with types, which it lacks: below a base of type Any mypy accepts any argument.
-"""
+"""Document of a fitted learner in a model file: parameters, columns, classes, committee and stored attributes."""
 
 from __future__ import annotations
 
@@ -23,6 +20,7 @@ from committee.learners.base.parameters import fitted, hint, with_parameters
 if TYPE_CHECKING:
     from committee.vote.committee import Committee, RegressionCommittee
 
+    # scikit-learn's bases have no types, and below a base of type Any mypy accepts any argument
     class BaseEstimator:
         """The typed members of `sklearn.base.BaseEstimator`; all others are Any."""
 
@@ -51,12 +49,9 @@ else:
 
 @with_parameters
 class StoredLearner(Storable, BaseEstimator):
-    """Reading and writing of the library's learners."""
-
     first_parameters: ClassVar[tuple[str, ...]] = ()
-    """Keyword parameters that come before other keywords in the signature and the documentation."""
+    """Keyword parameters that come before other keywords in the signature."""
     stored_attributes: ClassVar[tuple[str, ...]] = ()
-    """Fitted attributes beyond the committee that a model file has."""
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest",)
     """Kinds of voters (`committee.files.kinds.VOTERS`) that a file of the learner may have; None: any."""
     trained_parameters: ClassVar[tuple[str, ...]] = ()
@@ -179,11 +174,11 @@ class StoredLearner(Storable, BaseEstimator):
         return {name: getattr(self, name) for name in self.stored_attributes if hasattr(self, name)}
 
     def _for_file(self) -> Self:
-        """Learner whose attributes and parameters are written: a copy, if a file has them in another form."""
+        """Learner whose attributes and parameters are written."""
         return self
 
     def _from_file(self) -> None:
-        """Check a learner that was read, and undo `_for_file`; ``ValueError`` for invalid attributes."""
+        """Check a learner that was read, and undo `_for_file`."""
 
 
 def describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:

@@ -55,7 +55,6 @@ from committee.vote.members import MemberCommittees
 from committee.voters.model_forest import BoostedCommittees, LinearScores
 
 OOF_ATTRIBUTES = ("oof_decision_function_", "oof_prediction_")
-"""Attribute that `keep_oof` adds to a classifier, and that of a regressor."""
 RESERVE_ATTRIBUTES = ("reserved_rows_", "reserve_loss_", "reserve_score_")
 TIMED_ROWS = 1000
 
@@ -152,12 +151,12 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
 
     @abstractmethod
     def _weights(self, predictions: Sequence[F64], rows: Any, validation: ValidationRows) -> F64:
-        """Weights ``(m,)`` of the m members whose weighted mean has the least mean loss, by the predictions of each."""
+        """Weights ``(m,)`` of the m members whose weighted mean has the least mean loss."""
 
     def _sharpness(
         self, predictions: Sequence[F64], weights: F64, rows: Any, validation: ValidationRows
     ) -> float | None:
-        """Number by which the members' temperatures are divided; None without temperatures."""
+        """Number by which the members' temperatures are divided."""
         return None
 
     @abstractmethod
@@ -448,11 +447,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
 
 
 def predict_times(voters: MemberCommittees, sizes: NDArray[np.int64], X: Matrix | GivenRows) -> F64:
-    """Processor time of each member's vote in microseconds per row, ``(m,)``, on one thread.
-
-    The 1,000 predicted rows are the first of `X`, repeated if fewer: encoded rows, with the table for members of other
-    libraries. Member k has the next ``sizes[k]`` of the voters.
-    """
+    """Processor time of each member's vote in microseconds per row, ``(m,)``, on one thread."""
     batch = X[np.resize(np.arange(min(len(X), TIMED_ROWS)), TIMED_ROWS)]
     times: list[float] = []
     for first, size in zip((np.cumsum(sizes) - sizes).tolist(), sizes.tolist(), strict=True):

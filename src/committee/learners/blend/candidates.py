@@ -29,35 +29,31 @@ Effort = Literal["fast", "default", "best"]
 EFFORT = "default"
 """Entry that stands for the candidates of `effort`."""
 VOTES = 200.0
-"""Number of votes that an estimator's probabilities count as, beside the prior votes of `TemperedShare`."""
+"""Number of votes that an estimator's probabilities count as."""
 _TOLERANCE = 1e-3
 """Largest accepted distance of a sum of probabilities to 1."""
 _SET_BY_COMMITTEE = ("categorical_features", "calibrate", "n_jobs")
-"""Parameters of the library's learners that a committee sets itself."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner that may become a member, its parameters, and the limits of its fits."""
-
     name: str
     learner: type[Any]
     parameters: dict[str, Any] = field(default_factory=dict)
     out_of_bag: bool = False
-    """Whether it is fitted once, with out-of-bag predictions; others are fitted on folds."""
+    """Whether it is fitted once, with out-of-bag predictions."""
     lines: bool = False
     """Whether it is a candidate because of its linear leaves, which need dense rows."""
     moved: bool = False
-    """Whether it predicts means for a loss that the mean does not minimise, and is shifted by the best constant on
-    held-out rows."""
+    """Whether it predicts means, and is shifted by the best constant on held-out rows."""
     n_fits: int | None = None
-    """Number of folds on which it is fitted, the first ones. None: all."""
+    """Number of folds on which it is fitted; None: all."""
     max_rows: int | None = None
-    """Most training rows of a fit on a fold: a sample, stratified by class. None: all."""
+    """Most training rows of a fit on a fold; None: all."""
     seconds: float | None = None
-    """Seconds after which a fit takes no further round or voter. None: any."""
+    """Seconds after which a fit takes no further round or voter."""
     estimator: Any = None
-    """Estimator of another library, which is trained in place of a `learner`; that is ``object`` then."""
+    """Estimator of another library, which is trained in place of a `learner`."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -66,24 +62,17 @@ class Candidate:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A candidate that is not a member, and the reason; loss or seconds are NaN if they are unknown."""
-
     name: str
     reason: str
     loss: float = float("nan")
     seconds: float = float("nan")
     failed: bool = field(default=False, repr=False)
-    """Whether its fit raised an error."""
 
 
 # --- entries ----------------------------------------------------------------------------------------------------------
 
 
 def named_estimators(candidates: Any) -> list[tuple[str, Any]]:
-    """Names and estimators among the entries of `candidates`: the user's names, or the class's in lower case.
-
-    A pipeline is named after its last step. Equal names of classes are numbered.
-    """
     entries = candidates if isinstance(candidates, list | tuple) else []
     entries = [one for one in entries if hasattr(_estimator(one), "get_params")]
     if not entries:
@@ -148,10 +137,7 @@ def _check_estimator(shown: str, estimator: Any, *, numbers: bool) -> None:
 
 
 def user_candidates(candidates: Any, of_effort: Sequence[Candidate], every: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates of checked entries: those of the effort for "default", some of `every` by name, and estimators.
-
-    The library's learners among them are trained on the encoded matrix, as its candidates are.
-    """
+    """Candidates of checked entries of the parameter `candidates`."""
     known, estimators = {one.name: one for one in every}, iter(named_estimators(candidates))
     found: list[Candidate] = []
     for entry in candidates:
@@ -186,12 +172,7 @@ def train_estimator(
     seed: int,
     n_jobs: int | None,
 ) -> Committee | RegressionCommittee:
-    """Train a user's estimator on the rows `index` of the user's table, and return the committee of it alone.
-
-    Class labels are the numbers 0, ..., K - 1. Unequal weights go to its fit; if that takes none, they are whole, and
-    each row is repeated as often as its weight. Seeds and `n_jobs` that are None are set. All errors of the fit become
-    ``RuntimeError``.
-    """
+    """Train a user's estimator on the rows `index` of the user's table, and return the committee of it alone."""
     model = seeded(clone(candidate.estimator), seed)
     if n_jobs is not None:
         params = model.get_params().items()
@@ -199,6 +180,7 @@ def train_estimator(
         model.set_params(**dict.fromkeys(threads, n_jobs))
     equal = bool((weights == weights[0]).all())
     if not equal and weight_argument(model) is None:
+        # whole weights become repeated rows
         index, equal = np.repeat(index, weights.astype(np.intp)), True
     y = rows.labels[index].astype(np.int64) if isinstance(rows, Rows) else rows.target[index]
     try:
@@ -213,10 +195,7 @@ def train_estimator(
 
 
 def predict_estimator(committee: Committee | RegressionCommittee, given: GivenRows) -> F64:
-    """Evidence of the classes ``(n, K)``, or numbers ``(n, 1)``, that a user's estimator predicts for held-out rows.
-
-    Errors of whatever kind become ``RuntimeError``.
-    """
+    """Evidence of the classes ``(n, K)``, or numbers ``(n, 1)``, that a user's estimator predicts."""
     try:
         if isinstance(committee, RegressionCommittee):
             return np.asarray(committee.predict(given.table), dtype=np.float64).reshape(-1, 1)

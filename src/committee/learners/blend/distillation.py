@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 N_FOLDS = 4
 MOST_ROUNDS = 300
 MOST_ROWS = 20_000
-"""Most rows that a student is trained on, not counting copies by `munged_rows`."""
+"""Most rows that a student is trained on, without copies."""
 ROWS_WITH_COPIES = 6000
-"""Wanted copies of all rows together: 3 to 20 of each, but 1 from half of `MOST_ROWS` rows on."""
+"""Wanted copies of all rows together."""
 VALIDATION_COPIES = 2
 SWAPPED = 0.5
 """Probability that a cell of a copy is the nearest row's."""
@@ -110,11 +110,7 @@ class Distilled:
 
 @dataclass(frozen=True)
 class Boosting:
-    """Gradient boosting of trees of at most `leaves` leaves, in as many rounds as nodes and `MOST_ROUNDS` allow.
-
-    The learning rate is `total` divided by the number of rounds, within 0.1 to 1. With more than two classes a round
-    has one `shared` tree, or one for each class.
-    """
+    """Gradient boosting of trees of at most `leaves` leaves; `total` is the wanted sum of learning rates."""
 
     leaves: int
     total: float
@@ -236,7 +232,7 @@ class StudentRows:
 
 @dataclass(frozen=True, eq=False)
 class Distillation:
-    """Encoded rows `X` ``(n, p)``, their weights of mean 1, and the training of students on predicted numbers."""
+    """Training of students on the numbers that `blend` predicts; `weights` have the mean 1."""
 
     blend: Any
     X: F64
@@ -269,7 +265,6 @@ class Distillation:
         return float(1.0 - error[0] / spread[0]) if spread[0] > 0.0 else float(error[0] == 0.0)
 
     def estimate(self, increase: float) -> float:
-        """Estimated score of a student, by the committee's `oof_score_` and the increase of the error."""
         # R2 falls by the squared error over the variance, which is loss / (1 - score)
         loss, score = float(self.blend.oof_loss_), float(self.blend.oof_score_)
         return score - increase * (1.0 - score) / loss if loss > 0.0 else score
@@ -351,7 +346,6 @@ class CrossFit:
 
     @classmethod
     def of(cls, work: Distillation, most_nodes: float, random: np.random.RandomState) -> CrossFit:
-        """Train every student four times, each on three of four parts of the rows, and predict copies of the fourth."""
         part = random.permutation(len(work.X)) % N_FOLDS
         folds = [np.flatnonzero(part == k) for k in range(N_FOLDS)]
         copies = [work.munged(fold, VALIDATION_COPIES) for fold in folds]

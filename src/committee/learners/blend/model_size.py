@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from committee.learners.blend.distillation import Distilled
 
 ROWS_OF_A_MEGABYTE: dict[Effort, float] = {"fast": 15_000, "default": 3000, "best": 750}
-"""Training rows per megabyte of the default `SizeLimit.wanted`, above which forests lose trees of no measurable use."""
+"""Training rows per megabyte of the default `SizeLimit.wanted`."""
 LEAST_SIZE, MOST_ROWS = 1e6, 45_000
 """Least default of `SizeLimit.wanted` in bytes, and the rows from which it does not rise."""
 OWN_BYTES, OWN_SHARE = 4200.0, 1.02
@@ -36,17 +36,11 @@ OWN_BYTES, OWN_SHARE = 4200.0, 1.02
 OUT_OF_BAG = math.exp(-1.0)
 """Share of a forest's trees that vote on an out-of-bag row."""
 FEW_VOTERS = 100
-"""Least number of voters that `MemberParts.n_measured` keeps, or all if there are fewer."""
 LEAST_NODES = 100
-"""Smallest node limit that a share gives in `distil`: lines and model trees have few nodes, with many numbers each."""
+"""Smallest node limit that a share gives in `distil`."""
 
 
 def default_limit(effort: Effort, n_rows: int, n_classes: int) -> SizeLimit:
-    """Return the default limit of a committee's file.
-
-    `wanted` is a megabyte for each `ROWS_OF_A_MEGABYTE` of up to `MOST_ROWS` rows, at least `LEAST_SIZE`, times K / 2
-    for K > 2 classes; `size` is that of `MOST_ROWS` rows and two classes, or `wanted` if that is more.
-    """
     of_rows: float = max(LEAST_SIZE, 1e6 * min(n_rows, MOST_ROWS) / ROWS_OF_A_MEGABYTE[effort])
     wanted = of_rows * max(1.0, n_classes / 2.0)
     return SizeLimit(max(wanted, 1e6 * MOST_ROWS / ROWS_OF_A_MEGABYTE[effort]), wanted, given=False)
@@ -54,12 +48,12 @@ def default_limit(effort: Effort, n_rows: int, n_classes: int) -> SizeLimit:
 
 @dataclass(frozen=True, eq=False)
 class MemberParts:
-    """Parts of a member: its fits, or of a single fit whose vote is a mean, as a forest's, the voters."""
+    """Parts of a member: its fits, or the voters of a single fit whose vote is a mean."""
 
     name: str
     fits: Sequence[Committee | RegressionCommittee]
     counts_foreign: bool = True
-    """Whether fits that a file cannot hold count, by their bytes in memory."""
+    """Whether fits that a file cannot hold count."""
 
     @property
     def has_voters(self) -> bool:
@@ -73,7 +67,7 @@ class MemberParts:
 
     @cached_property
     def file_bytes(self) -> F64:
-        """Bytes of each part in a file, in the order in which parts are kept; of voters in proportion to nodes."""
+        """Bytes of each part in a file, in the order in which parts are kept."""
         if self.has_voters:
             return np.asarray(self._bytes(self.fits[0]) * self.nodes / self.nodes.sum())
         order = np.argsort([one.n_nodes for one in self.fits], kind="stable")
@@ -87,12 +81,11 @@ class MemberParts:
 
     @property
     def n_measured(self) -> int:
-        """Fewest parts without measurable loss: all fits; of voters the share `OUT_OF_BAG`, or `FEW_VOTERS` if more."""
+        """Fewest parts without measurable loss."""
         n = len(self.nodes)
         return max(min(n, FEW_VOTERS), math.ceil(OUT_OF_BAG * n)) if self.has_voters else n
 
     def kept(self, count: int) -> Sequence[Committee | RegressionCommittee]:
-        """The `count` parts that stay: the first voters, or the fits with the fewest nodes."""
         if self.has_voters:
             return self.fits if count == len(self.nodes) else [self.fits[0][:count]]
         smallest = np.argsort([one.n_nodes for one in self.fits], kind="stable")[:count]
@@ -100,10 +93,7 @@ class MemberParts:
 
 
 def counts_of_parts(sizes: Sequence[NDArray[np.number]], weights: F64, most: float) -> list[int] | None:
-    """Counts of parts that members keep within the size `most`, about the same share; None if one of each is too much.
-
-    `sizes` has an array per member, the sizes of its parts in the order in which they are kept.
-    """
+    """Counts of parts that members keep within the size `most`, by the sizes of the parts of each member."""
     totals = [np.cumsum(one) for one in sizes]
 
     def counts_of(share: float) -> list[int]:
@@ -128,17 +118,14 @@ def counts_of_parts(sizes: Sequence[NDArray[np.number]], weights: F64, most: flo
 
 @dataclass(frozen=True)
 class SizeLimit:
-    """Most bytes of a committee in a file; `given` by the user, or a default, which the smallest member may exceed.
-
-    Members that a file cannot hold count by their bytes in memory for a given limit, and not for a default.
-    """
+    """Most bytes of a committee in a file; `given` by the user, or a default."""
 
     size: float
     wanted: float = math.inf
-    """Bytes above which forests drop trees without a measurable loss; of no effect if above `size`."""
+    """Bytes above which forests drop trees without a measurable loss."""
     given: bool = True
     columns: float = 0.0
-    """Bytes of the names, categories and texts of the columns, which a given limit counts and a default does not."""
+    """Bytes of the names, categories and texts of the columns."""
 
     @property
     def most(self) -> float:
@@ -188,10 +175,7 @@ class SizeLimit:
         return sum(self._most_bytes(fit) for one in members for fit in one.committees) <= size
 
     def too_large(self, members: Sequence[Member], gains: F64, errors: F64) -> int | None:
-        """Index of the member to leave out, that of the least gain per byte; None if all fit or none may go.
-
-        Members go whose gain is within its standard error, and others only if one part of each is too much.
-        """
+        """Index of the member to leave out, that of the least gain per byte."""
         if self._all_fit(members, self.most):
             return None
         parts = [self._parts(one) for one in members]
@@ -206,11 +190,7 @@ class SizeLimit:
         return int(np.argmin(each)) if may_go.any() else None
 
     def within(self, vote: WeightedVote) -> WeightedVote:
-        """The vote with fewer parts of its members, if all together are too large.
-
-        Above `wanted`, forests drop trees, down to `MemberParts.n_measured`. If that is above `size`, each member keeps
-        about the same share of its parts.
-        """
+        """The vote with fewer parts of its members, if all together are too large."""
         wanted = min(self.most, self._of_members(self.wanted))
         if self._all_fit(vote.members, wanted):
             return vote

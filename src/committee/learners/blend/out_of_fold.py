@@ -34,7 +34,7 @@ from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.tree_voters import compact_voters
 
 FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.LinAlgError)
-"""Errors that leave a candidate out; others end the fit."""
+"""Errors that leave a candidate out."""
 
 Bytes = NDArray[np.uint8]
 Job: TypeAlias = "tuple[Candidate, dict[str, Any], int]"
@@ -55,7 +55,7 @@ def default_n_folds(n: float, effort: Effort) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class ValidationRows:
-    """Test rows of all folds, one fold after the other; a row of several copies may be in several folds."""
+    """Test rows of all folds, one fold after the other."""
 
     folds: Sequence[Fold]
     row: Index
@@ -82,10 +82,7 @@ class ValidationRows:
 
 
 def stratified_sample(labels: NDArray[np.unsignedinteger], size: int, seed: int) -> Index:
-    """Return ascending positions of a stratified sample, with at least one row of each class.
-
-    The sample of fewer rows by the same seed is a subset.
-    """
+    """Return ascending positions of a stratified sample; smaller ones with the same seed are subsets."""
     order = np.random.RandomState(seed).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     count = np.bincount(labels)
@@ -98,10 +95,7 @@ def stratified_sample(labels: NDArray[np.unsignedinteger], size: int, seed: int)
 def splitter_folds(
     cv: Any, rows: Rows | TargetRows, y: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> list[Fold]:
-    """Folds of a user's splitter among the rows with weight, without those that lack a training or test row.
-
-    `y`, `groups` and `sample_weight` are those of all the user's rows, ``(n,)``, to which the splitter's indices refer.
-    """
+    """Folds of a user's splitter among the rows with weight; its indices are those of all the user's rows."""
     from sklearn.model_selection import check_cv
 
     y = np.asarray(y)
@@ -126,7 +120,6 @@ def splitter_folds(
 
 
 def folds_of_groups(group: Index, rows: Rows | TargetRows, n_folds: int, classes: NDArray[Any] | None) -> list[Fold]:
-    """Folds of whole groups, by each row's group number ``(n,)``; ``ValueError`` if a training set lacks a class."""
     folds = list(group_folds(group, rows.weights, n_folds, rows.class_numbers))
     for fold in folds if classes is not None else ():
         assert isinstance(rows, Rows) and classes is not None
@@ -165,26 +158,18 @@ def _check_classes(cv: Any, folds: list[Fold], rows: Rows, y: NDArray[Any], plac
 
 
 def oob_is_held_out(rows: Rows | TargetRows, table: TableSchema, n_dealt: int) -> bool:
-    """Return whether out-of-bag predictions are valid held-out predictions, so that no folds are needed.
-
-    They are not if folds deal fewer copies (`n_dealt`) than there are rows, as of a table repeated k times: a draw then
-    has copies of rows that it leaves out. Nor if the only column that varies has a high cardinality: target statistics
-    are then means of all rows, as nothing distinguishes rows of a category.
-    """
+    """Return whether out-of-bag predictions are valid held-out predictions, so that no folds are needed."""
     single = int(rows.labels.max()) + 1 if isinstance(rows, Rows) else 1  # only rows of a class are in no fold
-    if len(rows) > n_dealt + single:
+    if len(rows) > n_dealt + single:  # a draw has copies of rows that it leaves out
         return False
     if isinstance(rows.X, SparseMatrix) or table.n_levels.max(initial=0) <= MAX_SUBSET_CATEGORIES:
         return True
     levels = HighCardinality.of_table(rows.X, table, MAX_SUBSET_CATEGORIES, "")
-    return levels is None or not any(levels.alone)
+    return levels is None or not any(levels.alone)  # which makes target statistics means of all rows
 
 
 def predictions_of_all(rows: Rows | TargetRows, row: Index, predictions: F64, n_threads: int) -> F64:
-    """Spread predictions of the rows `row` to all equal rows, ``(n, K)``.
-
-    Several predictions of a row are averaged; rows without any are NaN.
-    """
+    """Spread predictions of the rows `row` to all equal rows, ``(n, K)``."""
     different, same = np.unique(content_digests(rows, n_threads), return_inverse=True)
     total, count = np.zeros((len(different), predictions.shape[1])), np.zeros(len(different))
     np.add.at(total, same[row], predictions)
@@ -199,8 +184,6 @@ def predictions_of_all(rows: Rows | TargetRows, row: Index, predictions: F64, n_
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A trained candidate."""
-
     name: str
     committees: Sequence[Committee | RegressionCommittee]
     """One trained on all rows, or one for each of its folds."""
@@ -208,7 +191,6 @@ class Member:
     """Predictions for the validation rows: probabilities ``(n, K)`` or numbers ``(n, 1)``, or NaN."""
     seconds: float
     temperature: float | None = None
-    """Temperature of the committees' links; None: their links are as trained."""
 
     def sharpened(self, sharpness: float) -> Member:
         if self.temperature is None:
@@ -221,7 +203,7 @@ class Member:
 
 
 def sharpened(p: F64, sharpness: float) -> F64:
-    """Probabilities ``(n, K)`` in proportion to ``p^sharpness``: those of a temperature divided by the sharpness."""
+    """Probabilities ``(n, K)`` in proportion to ``p^sharpness``."""
     powers = p**sharpness
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
@@ -272,13 +254,12 @@ class Outcome:
 @dataclass(frozen=True, eq=False)
 class FoldTrainer:
     rows: Rows | TargetRows
-    """Encoded rows with category codes, from which each fit learns its own target statistics."""
+    """Encoded rows with category codes, not target statistics."""
     folds: Sequence[Fold]
     categorical: list[int] | None
     seed: int
     n_jobs: int | None
     given: GivenRows | None = None
-    """The rows as the user gives them, for estimators of other libraries; None without such."""
 
     def on_fold(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
         fold = self.folds[number]
@@ -304,7 +285,6 @@ class FoldTrainer:
         return TrainedFit(committee, predict_estimator(committee, self.given[test]))
 
     def sample(self, index: Index, size: int, number: int) -> Index:
-        """Return positions in `index` of a stratified sample, a superset of smaller ones with the same `number`."""
         labels = self.rows.labels[index] if isinstance(self.rows, Rows) else np.zeros(len(index), dtype=np.uint16)
         return stratified_sample(labels, size, self.seed + number)
 
@@ -322,7 +302,6 @@ class FoldTrainer:
                 self.model(candidate, settings, train, weights, 0)
 
     def outcome(self, candidate: Candidate, settings: dict[str, Any], number: int) -> Outcome:
-        """Train on a fold without warnings; an error that leaves the candidate out is part of the outcome."""
         begun = time.perf_counter()
         fit: TrainedFit | Exception
         with warnings.catch_warnings(action="ignore"):
@@ -366,13 +345,7 @@ class FoldTrainer:
 
 
 class ParallelFolds:
-    """Fits on folds by an executor, ahead of the run that takes them one after the other.
-
-    The first fit of a candidate that tunes its learning rate finds the rate of its other folds, which wait for it. All
-    fits that need no other are trained at the same time, and then all that need these. Leaving `under_way` cancels the
-    rest. Fits of `candidates`, in the order of the run, begin before the run takes them. `seconds` has the training
-    time of each candidate.
-    """
+    """Fits on folds by an executor, ahead of the run that takes them one after the other."""
 
     def __init__(
         self, executor: MemberExecutor, under_way: ExitStack, fits: FoldTrainer, candidates: Sequence[Candidate]
@@ -408,7 +381,7 @@ class ParallelFolds:
         names = [one.name for one in self._candidates]
         later = self._candidates[names.index(candidate.name) + 1 :] if candidate.name in names else []
         first, others = [], list(self._jobs(candidate, settings, number))
-        if _tunes_rate(candidate, settings):
+        if _tunes_rate(candidate, settings):  # its other folds wait for the rate of the first
             first, others = others[:1], []
         for one in later:
             if not _tunes_rate(one, one.parameters):
@@ -430,7 +403,7 @@ class ParallelFolds:
 
 @contextmanager
 def parallel_folds(fits: FoldTrainer, wanted: Sequence[Candidate], *, in_time: bool) -> Iterator[ParallelFolds | None]:
-    """Yield fits on folds by the executor in force, or None without one; if `in_time`, none begins ahead."""
+    """Yield fits on folds by the executor in force; if `in_time`, none begins ahead."""
     executor = member_executor()
     if executor is None:
         yield None

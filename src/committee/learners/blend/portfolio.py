@@ -1,7 +1,4 @@
-"""Candidates of a committee of ensembles, chosen for errors that complement each other (docs/blend.md).
-
-They depend on effort, loss, sparse rows and the memory limit. Their time and memory are estimated.
-"""
+"""Candidates of a committee of ensembles, chosen for errors that complement each other (docs/blend.md)."""
 
 from __future__ import annotations
 
@@ -36,11 +33,11 @@ MOST_DRAWN: dict[Effort, dict[str, int]] = {
     "default": {"forest": 10_000, "sbpmt": 3000},
     "best": {"forest": 30_000, "sbpmt": 15_000},
 }
-"""Rows that a tree of a forest, or a committee of SBPMT, draws from tables of over 1.5 times as many, by effort."""
+"""Rows that a tree of a forest, or a committee of SBPMT, draws from larger tables, by effort."""
 SHARED_FROM: dict[Effort, float] = {"fast": 5, "default": 20, "best": np.inf}
 """Least number of classes with which trees of boosting are shared by the classes, by effort."""
 ONE_FIT_FROM = {"boosting": 100_000, "boosted_lines": 100_000}
-"""Rows from which a candidate of the effort "fast" has one fit; 2,000 for other candidates."""
+"""Rows from which a candidate of the effort "fast" has one fit."""
 
 
 def _by_name(*candidates: Candidate) -> dict[str, Candidate]:
@@ -76,9 +73,9 @@ _ON_LOSS = _by_name(
     Candidate("boosting_on_loss", GradientBoostingRegressor),
     Candidate("random_thresholds_on_loss", GradientBoostingRegressor, {"extra_trees": True}),
 )
-"""Further candidates for losses that the mean does not minimise; "fast" has the first alone."""
+"""Further candidates for losses that the mean does not minimise."""
 MANY_SCORES = 200_000
-"""Rows times classes from which boosting too has one fit in the effort "fast", and shared trees the fewest rounds."""
+"""Rows times classes from which boosting of "fast" has one fit, and shared trees the fewest rounds."""
 _FEWER_VOTERS: dict[type[Any], dict[str, Any]] = {
     RandomForestClassifier: {"n_estimators": 100},
     RandomForestRegressor: {"n_estimators": 60},
@@ -129,11 +126,7 @@ def _bounded(candidate: Candidate, effort: Effort, n: float, n_scores: int) -> C
 
 
 def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Candidate]:
-    """Candidates for a loss of numbers, derived from those for squared error.
-
-    Boosting is trained on a loss whose best constant is a mean. For another, such as a quantile's, candidates for means
-    are shifted by a constant, and boosting on the loss itself is added.
-    """
+    """Candidates for a loss of numbers, derived from those for squared error."""
     changed = [for_loss(one, loss) for one in wanted]
     if fits_means(loss):
         return changed
@@ -154,16 +147,12 @@ def for_loss(one: Candidate, loss: Loss) -> Candidate:
 
 
 def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:
-    """Candidates that can be trained on sparse rows, and the others.
-
-    Boosting with constant leaves replaces boosting with linear leaves, which needs dense rows.
-    """
     chosen: list[Candidate] = []
     left_out: list[LeftOut] = []
     for one in wanted:
         if one.lines:
             left_out.append(LeftOut(one.name, "has no lines in its leaves on sparse rows"))
-            constant = _NUMBERS["boosting"]
+            constant = _NUMBERS["boosting"]  # linear leaves need dense rows
             constant = replace(constant, parameters=one.parameters | constant.parameters, moved=one.moved)
             if constant not in wanted:
                 chosen.append(constant)
@@ -177,10 +166,6 @@ def candidates_for_sparse(wanted: Sequence[Candidate]) -> tuple[list[Candidate],
 def suited(
     wanted: Sequence[Candidate], rows: Rows | TargetRows, loss: Loss | None
 ) -> tuple[list[Candidate], list[LeftOut]]:
-    """Candidates that suit the rows and a loss of numbers (None for classes), and the others.
-
-    Candidates that average targets do not suit a loss whose domain lacks one of the targets.
-    """
     chosen, left_out = list(wanted), list[LeftOut]()
     if isinstance(rows, TargetRows):
         assert loss is not None
@@ -208,12 +193,7 @@ TYPICAL_ROUNDS = 250
 
 @dataclass(frozen=True)
 class FitCosts:
-    """Estimated processor seconds of single fits, by rows, columns, classes and settings.
-
-    The constants are fitted to fits of 300 to 50,000 rows, 5 to 60 columns and 1 to 20 classes on one thread of a
-    2 GHz processor; half of the estimates are within 25 % (docs/decisions.md). Ratios of estimates hold on other
-    processors too.
-    """
+    """Estimated processor seconds of single fits, by constants fitted to measured times (docs/decisions.md)."""
 
     n_columns: int
     n_design: int
@@ -290,14 +270,14 @@ def _drawn(settings: dict[str, Any], n: float) -> float:
 
 LEAST_DRAWN = 1000
 _NODE = 50.0
-"""Bytes of a tree node without its votes, which take 8 for each class."""
+"""Bytes of a tree node without its votes."""
 _COMPACTING = 3.0
 """Bytes needed to find equal parts of a forest, as a multiple of its own."""
 
 
 @dataclass(frozen=True)
 class Needed:
-    """Bytes that a candidate takes: for good, as voters and predictions, and more during its training."""
+    """Bytes that a candidate takes for good, and more during its training."""
 
     kept: float
     passing: float
@@ -305,18 +285,13 @@ class Needed:
 
 @dataclass(frozen=True)
 class FitMemory:
-    """Estimate of the memory of a fit in bytes.
-
-    The estimates are fitted to measured peaks, mostly of one thread, by rows, columns, classes and settings, with
-    deep trees as large as noisy targets make them.
-    """
+    """Estimate of the memory of a fit in bytes, fitted to measured peaks."""
 
     n: int
     row: float
     """Bytes of an encoded row."""
     n_columns: int
     n_scores: int
-    """Classes, or 1 for numbers."""
     n_folds: int
     n_trained: float
     """Rows of the largest training set of a fold."""
@@ -386,12 +361,7 @@ class FitMemory:
         return max(most, kept + self.n * 8.0 * len(candidates) * (2.0 * self.n_scores + 4.0))
 
     def within(self, limit: float, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[LeftOut]]:
-        """Candidates that fit into a memory limit, some with smaller draws or fewer rounds, and the others.
-
-        As many stay as fit with the smallest draws and fewest rounds, without those that need the most; then draws are
-        enlarged and rounds chosen by trials again, those of the first candidate first. ``ValueError`` if none fits,
-        with the least limit that leaves one.
-        """
+        """Candidates that fit into a memory limit, some with smaller draws or fewer rounds, and the others."""
         if not candidates or self.peak(candidates) <= limit:
             return list(candidates), []
         chosen = [self._smallest(one) for one in candidates]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NO_TIME = "no time"
 """Beginning of the reason of a candidate that is left out for lack of time."""
 LEAST_ROWS = 200
-"""Fewest rows of a sample that times a candidate, and of a candidate that is trained on a sample."""
+"""Fewest rows of a sample that times a candidate, or that one is trained on."""
 LEAST_SHARE = 0.25
 """Least share of the rows that a candidate is trained on once there is a member."""
 MARGIN = 1.15
@@ -28,12 +28,12 @@ SMALL = 0.03
 WEIGHING = 1e-6
 """Seconds for each row and class in which the members are weighed."""
 FIRST_SHARE = 0.5
-"""Share of the time left that the first candidate may take for all its folds, at the cost of later candidates."""
+"""Share of the time left that the first candidate may take for all its folds."""
 _PILOT_SHARE = 0.02
 _FOREIGN_SHARE = 0.05
 """Share of the time left in which an estimator of another library is timed on growing samples."""
 _GROWTH, _LEAST_GROWTH, _MOST_GROWTH = 1.5, 1.0, 3.0
-"""Power of the rows with which a foreign estimator's time grows if one sample was timed, and its bounds."""
+"""Power of the rows with which a foreign estimator's time grows by default, and its bounds."""
 _PLANNED = ("n_estimators", "max_samples")
 _FEWEST_VOTERS = {"forest": 10, "sbpmt": 3}
 _ORDER = ("boosting", "boosted_lines", "boosting_on_loss", "lines", "large_trees", "small_trees", "forest")
@@ -52,25 +52,21 @@ def with_draw(candidate: Candidate, n_rows: int) -> Candidate:
 
 
 class Deadline:
-    """A callback that ends a fit, and keeps what there is, if another round or voter would exceed `seconds`.
-
-    A round takes as long as the longest before it; the first, whose time has that of the preparations, does not count.
-    """
+    """A callback that ends a fit if another round or voter would exceed `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         self._last: float = time.perf_counter()
         self._end: float = self._last + seconds
         self._longest, self._n_ended = 0.0, 0
 
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Required by scikit-learn."""
+    def setup(self, estimator: Any, context: Any) -> None: ...  # scikit-learn requires it
 
     teardown = on_fit_task_begin = setup
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
         """Return whether there is no time for another round."""
         now = time.perf_counter()
-        if self._n_ended:
+        if self._n_ended:  # the first round has the time of the preparations
             self._longest = max(self._longest, now - self._last)
         self._last, self._n_ended = now, self._n_ended + 1
         return now + self._longest > self._end
@@ -80,11 +76,7 @@ class Deadline:
 class TimePlan:
     """Choice of the folds, rows and voters of each candidate, so that the fit ends within a time limit.
 
-    Time is divided by levels: at level l of L, the number of folds, a candidate is trained on l folds, and one with
-    out-of-bag predictions has l / L of its voters. The highest level is chosen at which a candidate and the later
-    ones end in time, without those that have no time at level 1, or a higher one that takes at most `FIRST_SHARE` of
-    the time left (`SMALL` once there is a member). A candidate that has no time at level 1 is trained on fewer rows, or
-    left out if these are too few.
+    At level l of L, the number of folds, a candidate is trained on l folds, or with l / L of its voters.
     """
 
     seconds: float
@@ -101,17 +93,13 @@ class TimePlan:
     _taken: list[tuple[float, float]] = field(default_factory=list)
 
     def left(self) -> float:
-        """Seconds left for fits, without those for weighing the members."""
         passed = time.perf_counter() - self.begun
         return self.seconds - passed - WEIGHING * self.n * self.costs.n_scores
 
     def chosen(
         self, candidate: Candidate, later: Sequence[Candidate], sample: Callable[[Candidate, int], Any], *, first: bool
     ) -> Candidate | str:
-        """Candidate as it is to be trained, or the reason why it is not.
-
-        `sample` trains a candidate on a number of rows. `first` if there is no member yet.
-        """
+        """Candidate as it is to be trained, or the reason why it is not."""
         for one in (candidate, *later):
             if one.estimator is not None and one.name not in self._measured:
                 self._time_foreign(one, sample)
@@ -139,7 +127,7 @@ class TimePlan:
         self._taken.append((self._cost(candidate) * n_fits, seconds))
 
     def quickest(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates on at most `LEAST_ROWS` rows, quickest first, for a limit that leaves none its time."""
+        """Candidates on at most `LEAST_ROWS` rows, quickest first."""
         few = [with_draw(self._at(one, 1), min(LEAST_ROWS, self._rows_of(one))) for one in candidates]
         return sorted(few, key=self._cost)
 

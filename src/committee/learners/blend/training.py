@@ -45,11 +45,6 @@ class _StoppedError(Exception):
 
 @dataclass(eq=False)
 class CandidateRun:
-    """The training of candidates; those of classes get a temperature, and those with `moved` a constant shift.
-
-    Each is a task for callbacks, and so is each of its fits on folds.
-    """
-
     fits: FoldTrainer
     validation: ValidationRows
     candidates: Sequence[Candidate]
@@ -57,16 +52,14 @@ class CandidateRun:
     order: Sequence[Candidate]
     """Candidates in the order in which they are trained."""
     failed: list[LeftOut]
-    """Candidates that do not suit the rows or the memory limit, and then those that fail or have no time."""
+    """Candidates that do not suit, fail or have no time."""
     plan: TimePlan | None
     tasks: FitTasks
     loss: Loss | None
-    """Loss of numbers; None for classes."""
     weigh: Callable[[Sequence[Member]], WeightedVote]
     attributes: Callable[[WeightedVote, Sequence[LeftOut]], dict[str, Any]]
     """Fitted attributes of a vote and of all candidates that are not members."""
     ahead: ParallelFolds | None
-    """None if fits are trained here, one after the other."""
     members: list[Member] = field(default_factory=list)
     in_haste: Candidate | None = None
     """The only member, if the time limit leaves no candidate its time."""
@@ -74,7 +67,6 @@ class CandidateRun:
     _ended: str = "no time"
 
     def train(self) -> None:
-        """Train the candidates; after a KeyboardInterrupt the members are those that were ready."""
         try:
             for k, candidate in enumerate(self.order):
                 planned = self._planned(candidate, self.order[k + 1 :])
@@ -121,7 +113,6 @@ class CandidateRun:
                 return
 
     def fitted(self) -> dict[str, Any]:
-        """Fitted attributes so far; ``ValueError`` without a member."""
         if not self.members:
             reasons = "; ".join(f"{one.name}: {one.reason}" for one in self.failed)
             raise ValueError(f"no member could be trained on {len(self.fits.rows)} rows ({reasons})")
@@ -273,11 +264,7 @@ _SHORT = "under 1 s"
 
 
 class TimeLeft:
-    """Estimate of the seconds left of a fit of several candidates, with an optional `limit` in seconds.
-
-    A candidate is estimated by the mean time of those before it, and the current one by its own fits so far. There is
-    no estimate before the first fit has ended.
-    """
+    """Estimate of the seconds left of a fit of several candidates, with an optional `limit` in seconds."""
 
     def __init__(self, n_candidates: int, limit: float | None) -> None:
         self.n_candidates: int = n_candidates

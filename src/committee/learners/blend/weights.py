@@ -21,7 +21,7 @@ from committee.vote.links.temperature import STEPS
 from committee.vote.members import MemberCommittees
 
 PRIOR = 1.0
-"""Number of pseudo-rows that favour equal weights: few rows are no reason to trust a single member."""
+"""Number of pseudo-rows that favour equal weights."""
 MIN_PROBABILITY = 1e-15
 """Smallest probability of a class in a log loss."""
 _MOST_STEPS, _MOST_HALVINGS = 200, 40
@@ -42,14 +42,13 @@ OF_ALL_FITS: float = 2.0 ** (1 / STEPS)
 _MOST_SHARP = 32
 """Largest sharpness of a vote, in steps of 2^(1/16)."""
 _LEAST_LOSS = 1e-300
-"""Mean loss that counts as none: a bend would have no width that a float64 holds."""
+"""Mean loss that counts as none."""
 
 
 # --- losses of predicted numbers --------------------------------------------------------------------------------------
 
 
 def resolve_loss(loss: LossChoice, quantile: float) -> Loss:
-    """Loss by its name, or as given; ``ValueError`` for several numbers, another link, or no value."""
     found = Quantile(quantile) if loss == "quantile" else regression_loss(loss)
     if isinstance(found, Derivatives):
         raise ValueError(
@@ -75,11 +74,7 @@ def scores_of(loss: Loss, predictions: F64) -> F64:
 
 
 def row_losses(loss: Loss, y: F64, predictions: F64) -> F64:
-    """Loss of each row: squared or absolute error, pinball or Huber's loss, or the deviance of a loss with a log link.
-
-    These are scikit-learn's ``mean_squared_error``, ``mean_absolute_error``, ``mean_pinball_loss`` and
-    ``mean_tweedie_deviance`` before the mean.
-    """
+    """Loss of each row: squared, absolute, pinball or Huber's, or the deviance of a loss with a log link."""
     if isinstance(loss, Squared):
         return np.asarray((predictions - y) ** 2)
     value = loss.value(y, scores_of(loss, predictions))
@@ -106,10 +101,7 @@ def reported_loss(loss: Loss, mean: float) -> float:
 
 
 def d2_score(loss: Loss, y: F64, predictions: F64, weights: F64) -> float:
-    """Share of the best constant's loss that predictions save, NaN if it has none; of squared errors, R2.
-
-    As scikit-learn's ``d2_absolute_error_score``, ``d2_pinball_score`` and ``d2_tweedie_score``.
-    """
+    """Share of the best constant's loss that predictions save; of squared errors, R2."""
     share = weights / weights.sum()
     assert isinstance(loss.link, MeanLink)
     constant = loss.link.mean(loss.best_constant(y, weights))
@@ -124,9 +116,7 @@ def log_loss_weights(p: F64, weights: F64) -> F64:
     """Weights w of the mixture ``sum_k w_k p_k`` of least mean log loss, w >= 0 and sum_k w_k = 1, ``(m,)``.
 
     `p` ``(m, n)`` are the members' probabilities of the classes of held-out rows; `weights` v ``(n,)`` count copies of
-    each. For each member, c / m rows are added, c = `PRIOR`, to which it alone gives a probability above 0. Then the
-    loss ``- sum_i v_i log sum_k w_k p_ki - c / m sum_k log w_k`` is convex, with its only minimum inside the simplex,
-    which damped Newton steps find.
+    each. With c = `PRIOR`, damped Newton steps minimise ``- sum_i v_i log sum_k w_k p_ki - c / m sum_k log w_k``.
 
     Equation: blend-weights (docs/theory.md).
 
@@ -176,9 +166,8 @@ def _line_search(
 def squared_error_weights(error: F64, weights: F64) -> F64:
     """Weights w of the mean ``sum_k w_k f_k`` of least squared error, w >= 0 and sum_k w_k = 1, ``(m,)``.
 
-    `error` ``(m, n)`` are the members' predictions minus the target on held-out rows; `weights` v ``(n,)``
-    count copies of each. With G = sum_i v_i e_i e_i', plus a ridge of `PRIOR` rows of mean error, the loss is w'Gw. Its
-    minimum on the simplex is u / sum u for the u >= 0 of least ``u'Gu / 2 - sum u``, by non-negative least squares.
+    `error` ``(m, n)`` are the members' predictions minus the target on held-out rows; `weights` ``(n,)`` count copies.
+    The minimum is u / sum u for the u >= 0 of least ``u'Gu / 2 - sum u``, with G the Gram matrix of errors and a ridge.
 
     Equation: blend-least-squares (docs/theory.md).
 
@@ -204,10 +193,8 @@ def squared_error_weights(error: F64, weights: F64) -> F64:
 def best_sharpness(p: Sequence[F64], w: F64, labels: NDArray[np.unsignedinteger], weights: F64) -> float:
     """Number b >= 1 by which the temperatures of all members are divided for the least mean log loss of their mixture.
 
-    A mean of calibrated probabilities is less sure than it could be. `p` are the members' probabilities of held-out
-    rows, each ``(n, K)``, which become proportional to ``p^b``; `w` are the members' weights, and `weights` those of
-    the rows, which count copies, N in all. One row is added whose class is unknown: all rows once more, with 1 / N of
-    their weight and all classes equally likely. b is the first power of 2^(1/16) whose next has no smaller loss, or 4.
+    `p` are the members' probabilities of held-out rows, each ``(n, K)``, which become proportional to ``p^b``; `w` are
+    the members' weights, and `weights` those of the rows, which count copies.
 
     R. Ranjan, T. Gneiting (2010). Combining probability forecasts. Journal of the Royal Statistical Society B 72.
 
@@ -273,12 +260,8 @@ class _OfScores:
 def loss_weights(loss: Loss, predictions: F64, y: F64, weights: F64) -> F64:
     """Weights w of the mean ``sum_k w_k f_k`` of least mean loss, w >= 0 and sum_k w_k = 1, ``(m,)``.
 
-    `predictions` ``(m, n)`` are the members' for held-out rows with targets `y`; `weights` v ``(n,)`` count copies of
-    each. To the mean loss is added ``PRIOR S |w|^2 / sum v`` with the members' mean loss S above the least possible, as
-    `squared_error_weights` does. The sum decreases by Newton's steps, each to the minimum of a parabola on the simplex;
-    the slopes D_k towards the members bound the distance to the minimum, by ``sum_k w_k D_k - min_k D_k``. Corners of
-    absolute and pinball losses become parabolas of a width that goes to 1e-6 mean residuals. Gamma and Tweedie's losses
-    are not convex in a mean of predictions: the result is a stationary point.
+    `predictions` ``(m, n)`` are the members' for held-out rows with targets `y`; `weights` ``(n,)`` count copies.
+    Of a loss that is not convex in a mean of predictions, as Tweedie's, the result is a stationary point.
 
     Equation: blend-losses (docs/theory.md).
 
@@ -354,26 +337,21 @@ def _descended(curve: _Bent | _OfScores, predictions: F64, share: F64, w: F64, r
 
 @dataclass(frozen=True, eq=False)
 class WeightedVote:
-    """Members with their weights, which add up to 1, and held-out losses."""
-
     members: Sequence[Member]
     weights: F64
     losses: F64
-    """Mean loss of each member alone, with the temperature that is best for it."""
     gains: F64
     """Rise of the vote's mean loss without each member."""
     loss: float
     score: float
     """Accuracy of the vote, R2 or D2."""
     left_out: Sequence[LeftOut] = ()
-    """Trained candidates of too little gain, or too large."""
     predictions: F64 | None = None
     """Predictions of the vote for the validation rows `row` that all members predict, ``(n, K)``."""
     row: Index | None = None
 
     @property
     def voters(self) -> tuple[Any, F64]:
-        """The fits of all members, and their weights; those of a member share its weight equally."""
         fits = np.array([len(one.committees) for one in self.members])
         committees = [each for one in self.members for each in one.committees]
         return MemberCommittees(committees), np.repeat(self.weights / fits, fits)
@@ -402,10 +380,8 @@ def select_members(
 ) -> WeightedVote:
     """Weigh members by the `known` validation rows, without those of too little gain (backward elimination).
 
-    The member of least gain goes as long as the loss of the vote without it rises by at most `min_gain` standard
-    errors, then those that `too_large`, of the members, their gains and standard errors, chooses. `losses` (of rows)
-    and `score` take predictions ``(n, K)`` of the vote; `weigh` takes those of each member, and `sharpness` also their
-    weights: the temperatures of those that stay are divided by it, unless it is None.
+    `min_gain` is in standard errors. `losses` (of rows) and `score` take predictions ``(n, K)`` of the vote; `weigh`
+    takes those of each member, and `sharpness` also their weights.
     """
 
     def vote(predictions: Sequence[F64]) -> tuple[F64, F64]:

@@ -32,7 +32,7 @@ OOB_TOLERANCE = 1e-6
 """Largest difference between an out-of-bag prediction and the stored one that counts as rounding."""
 
 BY_CHANCE = 1e-4
-"""p-value below which a number of training rows, or of correct predictions, is not due to chance."""
+"""p-value below which a number is not due to chance."""
 
 CHECKED_TREES = 10
 """Most trees of scikit-learn whose leaves are compared with those of training."""
@@ -50,13 +50,7 @@ class NoUnseenRowsError(ValueError):
 def out_of_bag_mask(
     ensemble: Any, n_voters: int, y: ArrayLike, sample_weight: ArrayLike | None = None, X: Any = None
 ) -> Mask:
-    """Return for each training row and voter whether the voter was trained without the row, ``(n, T)``.
-
-    With `X`, rows of scikit-learn's bagged trees without stored votes are checked by the counts of their leaves.
-
-    False for rows of weight 0. Raises a ValueError where draws are neither stored nor repeatable, a `NoUnseenRowsError`
-    where a fit without groups, with an integer seed or on drawn rows would do.
-    """
+    """Return whether each voter was trained without each training row, ``(n, T)``; False for rows of weight 0."""
     if is_pipeline(ensemble):
         last_rows = None if X is None else ensemble[:-1].transform(X)
         return out_of_bag_mask(ensemble[-1], n_voters, y, sample_weight, last_rows)
@@ -100,7 +94,6 @@ def out_of_bag_mask(
 
 
 def has_out_of_bag_rows(ensemble: Any) -> bool:
-    """Return whether `out_of_bag_mask` may find rows that voters of the ensemble have not seen."""
     if isinstance(ensemble, Blend):
         return hasattr(ensemble, "reserved_rows_") and not np.isnan(ensemble.reserve_loss_)
     table = getattr(ensemble, "table_", None)
@@ -296,10 +289,6 @@ def draws_by_weight(ensemble: Any) -> bool:
 
 
 def refuse_weighted_draws(ensemble: Any) -> None:
-    """Raise a ValueError if the ensemble `draws_by_weight`: rows out of bag are then mostly those of small weight.
-
-    scikit-learn draws rows like this from version 1.9 on, by ``sample_weight`` and in forests by ``class_weight``.
-    """
     if draws_by_weight(ensemble):
         raise ValueError(
             f"{type(last_step(ensemble)).__name__} drew rows of greater weight more often (sample_weight or "
@@ -309,14 +298,12 @@ def refuse_weighted_draws(ensemble: Any) -> None:
 
 
 def suspicious_accuracy(model: Any, accuracy: float, n_rows: int, fewer: float = 0.0) -> str | None:
-    """Return what is suspicious about the accuracy on rows, beside that out of bag or out of fold; None if nothing.
-
-    Errors must be fewer than chance allows, and by a share `fewer`: few voters make out-of-bag accuracies too low.
-    """
+    """Return what is suspicious about the accuracy on rows, beside that out of bag or out of fold."""
     from scipy.stats import binomtest
 
     model = last_step(model)
     before = getattr(model, "oof_score_", getattr(model, "oob_score_", float("nan")))
+    # few voters make out-of-bag accuracies too low, so that errors must be `fewer` by a share
     if callable(getattr(model, "oob_score", None)) or not 0.0 <= before <= 1.0 - (1.0 - accuracy) / (1.0 - fewer):
         return None
     if binomtest(round(accuracy * n_rows), n_rows, before, alternative="greater").pvalue > BY_CHANCE:
@@ -338,10 +325,7 @@ def checked_out_of_bag_mask(
     sample_weight: ArrayLike | None,
     signed: SignedVotes | None = None,
 ) -> Mask:
-    """Return `out_of_bag_mask`, after checking the rows by the reserve's loss and the votes that the fit stored.
-
-    Votes are checked only without `sample_weight`. `signed` has the votes on the rows; `None` computes them.
-    """
+    """Return `out_of_bag_mask`, after checking the rows by the reserve's loss and stored votes."""
     unseen = out_of_bag_mask(ensemble, committee.n_voters, y, sample_weight, X)
     check_reserve_loss(ensemble, X, y)
     if sample_weight is None and getattr(last_step(ensemble), "oob_decision_function_", None) is not None:

@@ -190,7 +190,6 @@ def trained_regression(ensemble: Any) -> RegressionCommittee:
 
 
 def refuse_missing(ensemble: Any, committee: WeightedVotes, X: Any) -> None:
-    """Raise a ValueError for missing values that the ensemble refuses although its voters accept them."""
     # a committee, and a bare booster of another library, accept what their voters accept
     last = last_step(ensemble)
     if not hasattr(last, "__sklearn_tags__") or get_tags(last).input_tags.allow_nan:
