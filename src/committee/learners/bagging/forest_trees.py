@@ -348,8 +348,6 @@ def refuse_balanced_weights(class_weight: Any, reserve: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Reserve:
-    """Rows that no fit uses."""
-
     rows: Rows
     numbers: NDArray[np.int64]
     """``(m,)``: their indices among the user's rows, ascending."""

@@ -79,7 +79,6 @@ class Samme:
         return float(self.w[tree.drawn][wrong].sum())
 
     def alpha(self, loss: float) -> float | None:
-        """Weight of a tree; None if it is no better than chance."""
         n_guesses = 2 if self._binary else self.n_classes
         if is_chance(loss, n_guesses):
             return None

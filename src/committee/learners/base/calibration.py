@@ -29,7 +29,6 @@ from committee.vote.links.temperature import best_temperature
 
 N_FOLDS = 5
 ENOUGH_ROWS = 100
-"""Held-out rows that suffice for a temperature."""
 
 
 @dataclass(frozen=True, eq=False)

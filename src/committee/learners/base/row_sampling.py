@@ -145,7 +145,7 @@ class RowUnits:
         return GroupedUnits.of(group, labels, np.argsort(_core.row_keys(lowest[:, None], 0, 1), kind="stable"))
 
     def parts(self, n_parts: int, labels: NDArray[np.uint16] | None, group: Index | None = None) -> NDArray[np.intp]:
-        """Assign units to parts of about equal size, stratified by label or in whole groups; -1 to no part."""
+        """Assign units to parts of about equal size, stratified by label or in whole groups; -1 is no part."""
         if group is not None:
             return self._grouped(group, labels).parts(n_parts)
         rank, count = self._ranks(labels)
@@ -190,7 +190,7 @@ class GroupedUnits:
         return bool((left > self.counts[group])[left > 0].all())
 
     def parts(self, n_parts: int) -> NDArray[np.intp]:
-        """Assign units to about equal parts of whole groups; -1 to no part."""
+        """Assign units to about equal parts of whole groups; -1 is no part."""
         sizes, total = self.counts.sum(axis=1), self.counts.sum(axis=0)
         middle = np.cumsum(sizes[self.order]) - 0.5 * sizes[self.order]
         part = np.empty(len(self.order), dtype=np.intp)
@@ -271,7 +271,6 @@ class Folds:
     row: Index
     """Index of the first of the equal rows, for each of m distinct ones, ascending."""
     weights: F64
-    """Total weight of the equal rows, ``(m,)``."""
     copies: NDArray[np.int64]
     first: NDArray[np.int64]
     """Position of the row's first copy among those of its class, ``(m,)``; -1 for the only copy of a class."""

@@ -137,7 +137,6 @@ def _check_estimator(shown: str, estimator: Any, *, numbers: bool) -> None:
 
 
 def user_candidates(candidates: Any, of_effort: Sequence[Candidate], every: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates of checked entries of the parameter `candidates`."""
     known, estimators = {one.name: one for one in every}, iter(named_estimators(candidates))
     found: list[Candidate] = []
     for entry in candidates:
@@ -180,8 +179,7 @@ def train_estimator(
         model.set_params(**dict.fromkeys(threads, n_jobs))
     equal = bool((weights == weights[0]).all())
     if not equal and weight_argument(model) is None:
-        # whole weights become repeated rows
-        index, equal = np.repeat(index, weights.astype(np.intp)), True
+        index, equal = np.repeat(index, weights.astype(np.intp)), True  # whole weights are repeated rows
     y = rows.labels[index].astype(np.int64) if isinstance(rows, Rows) else rows.target[index]
     try:
         model = fit_weighted(model, given[index].table, y, None if equal else weights)
@@ -283,7 +281,6 @@ class CandidateChoice(CommitteeEstimator):
         return super()._no_checkpoint(X)
 
     def _given(self, table: Any, numbers: Index, cells: Any) -> GivenRows:
-        """Pair encoded rows `cells` with the same rows of the user's table, by their row `numbers` there."""
         whole = given_table(table, getattr(self.table_, "left_out", ()))
         some = whole if _num_samples(whole) == len(cells) else _safe_indexing(whole, numbers)
         return GivenRows(some, cells)

@@ -222,8 +222,6 @@ def _standardised(X: F64, n_levels: NDArray[np.int32]) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class StudentRows:
-    """Training rows of a student, derived from `n_rows` rows."""
-
     X: F64
     target: NDArray[Any]
     weights: F64
@@ -369,7 +367,6 @@ class CrossFit:
 def distil(
     blend: Any, X: Any, sample_weight: ArrayLike | None, validation: tuple[Any, Any], most_nodes: float
 ) -> Distilled:
-    """Distil a fitted committee of ensembles to the student of the closest predictions on held-out rows."""
     X_val, y_val = validation
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val go together; one of them is missing.")

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from committee.learners.blend.distillation import Distilled
 
 ROWS_OF_A_MEGABYTE: dict[Effort, float] = {"fast": 15_000, "default": 3000, "best": 750}
-"""Training rows per megabyte of the default `SizeLimit.wanted`."""
 LEAST_SIZE, MOST_ROWS = 1e6, 45_000
 """Least default of `SizeLimit.wanted` in bytes, and the rows from which it does not rise."""
 OWN_BYTES, OWN_SHARE = 4200.0, 1.02
@@ -53,7 +52,6 @@ class MemberParts:
     name: str
     fits: Sequence[Committee | RegressionCommittee]
     counts_foreign: bool = True
-    """Whether fits that a file cannot hold count."""
 
     @property
     def has_voters(self) -> bool:

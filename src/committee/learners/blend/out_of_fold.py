@@ -203,7 +203,6 @@ class Member:
 
 
 def sharpened(p: F64, sharpness: float) -> F64:
-    """Probabilities ``(n, K)`` in proportion to ``p^sharpness``."""
     powers = p**sharpness
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 

@@ -126,7 +126,6 @@ def _bounded(candidate: Candidate, effort: Effort, n: float, n_scores: int) -> C
 
 
 def of_loss(wanted: Sequence[Candidate], loss: Loss, effort: Effort) -> list[Candidate]:
-    """Candidates for a loss of numbers, derived from those for squared error."""
     changed = [for_loss(one, loss) for one in wanted]
     if fits_means(loss):
         return changed

@@ -127,7 +127,6 @@ class TimePlan:
         self._taken.append((self._cost(candidate) * n_fits, seconds))
 
     def quickest(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates on at most `LEAST_ROWS` rows, quickest first."""
         few = [with_draw(self._at(one, 1), min(LEAST_ROWS, self._rows_of(one))) for one in candidates]
         return sorted(few, key=self._cost)
 

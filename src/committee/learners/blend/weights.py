@@ -23,10 +23,9 @@ from committee.vote.members import MemberCommittees
 PRIOR = 1.0
 """Number of pseudo-rows that favour equal weights."""
 MIN_PROBABILITY = 1e-15
-"""Smallest probability of a class in a log loss."""
 _MOST_STEPS, _MOST_HALVINGS = 200, 40
 _SUFFICIENT = 1e-4
-"""Share of the decrease by the slope that a step must reach."""
+"""Armijo constant of the line search."""
 _LOG_LOSS_GAP = 1e-15
 """Tolerance of the log likelihood, per row."""
 _INSIDE = 0.99
@@ -42,7 +41,6 @@ OF_ALL_FITS: float = 2.0 ** (1 / STEPS)
 _MOST_SHARP = 32
 """Largest sharpness of a vote, in steps of 2^(1/16)."""
 _LEAST_LOSS = 1e-300
-"""Mean loss that counts as none."""
 
 
 # --- losses of predicted numbers --------------------------------------------------------------------------------------

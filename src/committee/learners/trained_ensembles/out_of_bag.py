@@ -109,7 +109,6 @@ def has_out_of_bag_rows(ensemble: Any) -> bool:
 
 
 def has_checkable_draws(ensemble: Any) -> bool:
-    """Return whether a classifier's rows can be checked by stored out-of-bag votes, or are not drawn again."""
     redrawn = isinstance(ensemble, RandomForestClassifier | SubaggingClassifier)
     return not redrawn or getattr(ensemble, "oob_decision_function_", None) is not None
 
@@ -303,7 +302,7 @@ def suspicious_accuracy(model: Any, accuracy: float, n_rows: int, fewer: float =
 
     model = last_step(model)
     before = getattr(model, "oof_score_", getattr(model, "oob_score_", float("nan")))
-    # few voters make out-of-bag accuracies too low, so that errors must be `fewer` by a share
+    # few voters make out-of-bag accuracies too low, so that errors must be less by the share `fewer`
     if callable(getattr(model, "oob_score", None)) or not 0.0 <= before <= 1.0 - (1.0 - accuracy) / (1.0 - fewer):
         return None
     if binomtest(round(accuracy * n_rows), n_rows, before, alternative="greater").pvalue > BY_CHANCE:
