@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.bounds.result import Bound, check_count, check_delta, check_number, check_numbers, on_new_rows
 
-MOST_CATEGORIES = 1e15
-"""Limit on the categories of a column: more than any table has rows."""
+MOST_CATEGORIES = 1e15  # of a column: more than any table has rows
 
 
 def margin_product(errors: ArrayLike, theta: float = 0.0) -> Bound:

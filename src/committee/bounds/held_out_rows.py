@@ -16,11 +16,9 @@ from committee.bounds.voter_losses import VoterLosses
 from committee.data.number_types import F64
 from committee.objectives.pac_bayes import kl_inverse
 
-NEAR = 0.05
-"""Distance of the bound from the observed error up to which the advice names no number of rows."""
+NEAR = 0.05  # distance of the bound from the observed error up to which the advice names no number of rows
 
-THRESHOLDS: F64 = np.linspace(0.05, 1.0, 20)
-"""Values of theta that `unlabelled_margins` is minimised over."""
+THRESHOLDS: F64 = np.linspace(0.05, 1.0, 20)  # values of theta that `unlabelled_margins` is minimised over
 
 
 def held_out_errors(losses: VoterLosses, delta: float = 0.05) -> Bound:

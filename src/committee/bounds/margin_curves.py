@@ -13,20 +13,15 @@ from committee.bounds.result import Bound, at, check_count, check_delta, check_n
 from committee.data.number_types import F64
 from committee.objectives.pac_bayes import kl_inverse
 
-THETAS: F64 = np.arange(1, 101) / 100
-"""Margins theta that the bounds are minimised over by default."""
+THETAS: F64 = np.arange(1, 101) / 100  # margins theta that the bounds are minimised over by default
 
-DRAWN: F64 = np.unique(np.round(2.0 ** (np.arange(41) / 2)))
-"""Numbers N of drawn voters that `voting_certified` and `schapire_margin` are minimised over, up to a million."""
+DRAWN: F64 = np.unique(np.round(2.0 ** (np.arange(41) / 2)))  # numbers N of drawn voters, up to a million
 
-MOST_ROWS = 1e15
-"""Upper limit of the search for ``rows_to_be_useful``."""
+MOST_ROWS = 1e15  # upper limit of the search for ``rows_to_be_useful``
 
-_NEAR_ONE = 1e-9
-"""Bounds p this close to 1 are compared by an approximation of ln(1 - p), as they may round to 1."""
+_NEAR_ONE = 1e-9  # bounds p this close to 1, which may round to 1, are compared by an approximation of ln(1 - p)
 
-_SMALLEST = 1e-140
-"""Floor of a margin: the square of a smaller one may underflow."""
+_SMALLEST = 1e-140  # floor of a margin: the square of a smaller one may underflow
 
 SMALLER_CLASS = "More rows; larger margins; voters out of a smaller class."
 FEWER_BINS = "More rows; larger margins; voters out of a smaller class: fewer bins, fewer columns, fewer leaves."
@@ -409,7 +404,6 @@ def equilibrium_margin(margins: ArrayLike, ln_size: float, delta: float = 0.05) 
 
 
 def margin_shares(margins: ArrayLike, thetas: ArrayLike) -> tuple[F64, F64, F64]:
-    """Return the checked margins and thetas, and the share of margins at or below each theta."""
     m = check_numbers("margins", margins, -1.0, 1.0)
     theta = check_numbers("thetas", thetas, np.nextafter(0.0, 1.0), 1.0)
     return m, theta, np.asarray(np.searchsorted(np.sort(m), theta, side="right") / len(m))
@@ -423,7 +417,7 @@ def best_draw(value: F64, theta: F64, nu: F64, tail: F64, complexity: F64) -> tu
 
 
 def rows_needed(target: float, nu: F64, value: Callable[[float], float]) -> float:
-    """Return about how many rows lower a bound to `target` at the same margins; inf above `MOST_ROWS`."""
+    """Return about how many rows lower a bound to `target` at the same margins."""
     if nu.min() >= target or value(MOST_ROWS) > target:
         return inf
     low, high = 1.0, MOST_ROWS

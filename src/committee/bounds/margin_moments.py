@@ -15,11 +15,9 @@ from committee.data.number_types import F64
 from committee.objectives.margins.tandem_bound import exponentiated_gradient
 from committee.objectives.pac_bayes import PacBayesKl, kl_inverse, mean_over
 
-GRID = 201
-"""Number of disagreements that each refinement of the search for the worst case tries."""
+GRID = 201  # disagreements that each refinement of the search for the worst case tries
 
-LEAST = 1e-12
-"""Floor of shares: at 0 the slope of kl is infinite."""
+LEAST = 1e-12  # floor of shares: at 0 the slope of kl is infinite
 
 
 def c_bound(margins: ArrayLike) -> Bound:
@@ -207,12 +205,9 @@ def _c(r: F64, d: F64) -> F64:
 
 
 def worst_moments(e: float, d: float, c: float) -> tuple[float, float]:
-    """Return the tandem loss and disagreement of the largest C-bound within distance c of the observed ones.
-
-    kl((e^, d^), (e, d)) = kl(d^, d) + (1 - d^) kl(e^ / (1 - d^), e / (1 - d)), so the largest e for each d is an
-    inverse of the kl of two outcomes. The C-bound of this e and d is concave in d.
-    """
+    """Return the tandem loss and disagreement of the largest C-bound within distance c of the observed ones."""
     low, high = float(1.0 - kl_inverse(1.0 - d, c)), min(0.5, float(kl_inverse(d, c)))
+    # the C-bound of the largest e for each d is concave in d
     for _ in range(6):
         grid = np.linspace(low, high, GRID)
         most = _largest_tandem(e, d, grid, c)
@@ -222,6 +217,7 @@ def worst_moments(e: float, d: float, c: float) -> tuple[float, float]:
 
 
 def _largest_tandem(e: float, d: float, grid: F64, c: float) -> F64:
+    # kl((e^, d^), (e, d)) = kl(d^, d) + (1 - d^) kl(e^ / (1 - d^), e / (1 - d))
     if d >= 1.0:
         return np.maximum(0.0, 1.0 - grid)
     with np.errstate(divide="ignore", invalid="ignore"):

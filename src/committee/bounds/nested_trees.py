@@ -26,9 +26,7 @@ def tree_factor(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
 
     C(T) <= F(T, rho) = prod_{t=0}^{T-1} (t + rho) / (t + 1) = 1 / (T B(T, rho)) ~ T^(rho - 1) / Gamma(rho).
 
-    One leaf has at least its share C(T) / (T + 1) of the bound; a voter there, whose two branches together have
-    rho times as much, lowers C by the factor (T + rho) / (T + 1). (E. Grossmann, A theory of probabilistic boosting,
-    decision trees and matryoshki, eq. 9, prints the product to T, with which C(0) would be rho.)
+    E. Grossmann, A theory of probabilistic boosting, decision trees and matryoshki, eq. 9, prints the product to T.
 
     Equation: boosting-tree-bound (docs/theory.md).
     """
@@ -38,7 +36,7 @@ def tree_factor(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
 
 
 def slope_in_nodes(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
-    """dF/dT = -F (1/T + psi(T) - psi(T + rho)), the change of the bound of a tree per voter; never above 0.
+    """dF/dT = -F (1/T + psi(T) - psi(T + rho)), the change of the bound of a tree per voter.
 
     Equation: slope-in-nodes (docs/theory.md).
     """
@@ -48,8 +46,6 @@ def slope_in_nodes(n_nodes: ArrayLike, rho: ArrayLike) -> F64:
 
 def nesting_rate(n_nodes: ArrayLike, bound: ArrayLike) -> F64:
     """d/dt F(t / T, C) at t = T, the change of the bound per voter if every node were a tree of bound C (eq. 14).
-
-    It is (C / T)(gamma_E + psi(C) + 1/C - 1), for T >= 1 voters and C in (0, 1].
 
     Equation: nesting-rate (docs/theory.md).
     """

@@ -14,11 +14,9 @@ from committee.data.number_types import F64
 from committee.objectives.margins.tandem_bound import least_tandem_bound, tandem_complexity, tandem_loss
 from committee.objectives.pac_bayes import PacBayesKl, kl_inverse, mean_over
 
-DRAWN = (1, 3, 5, 11, 21, 51, 101, 201, 501, 1001)
-"""Numbers of drawn voters that `binomial` and `partition` are minimised over."""
+DRAWN = (1, 3, 5, 11, 21, 51, 101, 201, 501, 1001)  # drawn voters that `binomial` and `partition` are minimised over
 
-MOST_SUMS = 200_000
-"""Limit on the number of sums that `least_sum` holds at a time; with more of them it returns 1/2."""
+MOST_SUMS = 200_000  # limit on the number of sums that `least_sum` holds at a time
 
 
 def first_order(losses: VoterLosses, weights: ArrayLike | None = None, delta: float = 0.05) -> Bound:
@@ -283,16 +281,12 @@ def partition(losses: VoterLosses, weights: ArrayLike | None = None, delta: floa
 
 
 def least_sum(weights: F64) -> float:
-    """Return the least sum of some of the weights ``(T,)``, which sum to one, that is not below 1/2.
-
-    Equal weights are counted together, so that many voters of few different weights have few sums. With more sums than
-    `MOST_SUMS` the result is 1/2.
-    """
+    """Return the least sum of weights ``(T,)`` that reaches 1/2, or a lower limit on it; all of them sum to one."""
     values, times = np.unique(weights[weights > 0.0], return_counts=True)
     slack = ROUNDING * (1 + len(values))  # sums are rounded once for every value
     left, sums, least = 1.0, np.zeros(1), 1.0
     for value, count in zip(values[::-1].tolist(), times[::-1].tolist(), strict=True):
-        if len(sums) * (count + 1) > MOST_SUMS:
+        if len(sums) * (count + 1) > MOST_SUMS:  # a lower limit
             return 0.5
         left -= value * count
         sums = np.unique(np.round(np.add.outer(sums, value * np.arange(count + 1)), 13))

@@ -52,21 +52,16 @@ def ln_tree_class(n_splits: int, n_leaves: int, n_outputs: int) -> float:
 
 
 def splits_of_bins(bins: Bins, missing: NDArray[np.bool_]) -> int:
-    """Number of possible splits of a binned table, if its bin edges are fixed independently of the rows.
-
-    In the columns marked by `missing` ``(p,)``, missing values may go to either side or be a side of their own.
-    """
+    """Number of possible splits of a binned table whose bin edges are fixed independently of the rows."""
     total = 0
     for edges, k, gaps in zip(np.diff(bins.offset).tolist(), bins.n_categories.tolist(), missing.tolist(), strict=True):
+        # missing values go to either side, or are one
         total += _partitions(k + gaps) if k else edges * (1 + gaps) + gaps
     return total
 
 
 def splits_of_rows(n_rows: int, n_categories: NDArray[np.int32]) -> int:
-    """Number of possible splits of a table whose thresholds lie between the values of any two of n training rows.
-
-    Missing values may go to either side of each split, or be a side of their own. A numeric column has 0 categories.
-    """
+    """Number of possible splits of a table whose thresholds lie between the values of any two of n training rows."""
     n = check_count("n_rows", n_rows)
     return sum(_partitions(k + 1) if k else n * (n - 1) + 1 for k in n_categories.tolist())
 
@@ -161,8 +156,7 @@ def expected_complexity(empirical: float, n_rows: int, delta: float = 0.05) -> f
 Form = Literal["empirical", "expected"]
 
 RADII_PER_DOUBLING = 8
-SCALES: NDArray[np.int64] = np.arange(-2 * RADII_PER_DOUBLING, 16 * RADII_PER_DOUBLING + 1)
-"""Exponents j of the norms 2^(j / 8) that `ensemble_margin` tries."""
+SCALES: NDArray[np.int64] = np.arange(-2 * RADII_PER_DOUBLING, 16 * RADII_PER_DOUBLING + 1)  # of norms 2^(j / 8)
 
 
 @dataclass(frozen=True)
@@ -195,6 +189,7 @@ def _exponential(x: F64) -> F64:
         return np.asarray(np.exp(-x))
 
 
+# all convex and 1 at zero, so that the Lipschitz constant is the slope there
 SURROGATES: dict[str, Surrogate] = {
     loss.name: loss
     for loss in (
@@ -207,7 +202,6 @@ SURROGATES: dict[str, Surrogate] = {
         Surrogate("probit", lambda x: np.asarray(-log_ndtr(x) / log(2.0)), sqrt(2.0 / pi) / log(2.0)),
     )
 }
-"""Losses by name. All are convex and 1 at zero, so that l is the slope there (for the square also at 2)."""
 
 
 def ensemble_norm(

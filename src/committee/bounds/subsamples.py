@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from committee.bounds.result import Bound, check_count, check_delta, check_number, check_numbers
 from committee.data.number_types import F64
 
-BLOCK_ROWS = 1 << 16
-"""Rows whose draws are converted to float64 at a time."""
+BLOCK_ROWS = 1 << 16  # rows whose draws are converted to float64 at a time
 
 
 @dataclass(frozen=True)

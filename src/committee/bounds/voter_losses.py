@@ -14,8 +14,7 @@ from committee.bounds.result import Bound
 from committee.data.number_types import F64
 from committee.objectives.margins.tandem_bound import PairLosses, loss_blocks
 
-ROUNDING = 1e-12
-"""A Gibbs loss of at least 1/2 minus this counts as 1/2 or more."""
+ROUNDING = 1e-12  # a Gibbs loss of at least 1/2 minus this counts as 1/2 or more
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,10 +51,8 @@ def rademacher(
 ) -> Complexity:
     """Estimate the empirical Rademacher complexity of the voters of a vote matrix ``(n, N)``, and of their opposites.
 
-    R_S = E_sigma max_j |sum_i w_i sigma_i h_j(x_i)| is estimated by the mean of B draws of signs (P. Bartlett, S.
-    Mendelson 2002, JMLR 3, Theorem 11). McDiarmid's inequality over all n B signs gives, with probability 1 - delta,
-
-        R_S <= mean + sqrt(2 sum_i w_i^2 ln(1 / delta) / B).
+    R_S = E_sigma max_j |sum_i w_i sigma_i h_j(x_i)| is estimated by the mean of B draws of signs, and bounded by
+    McDiarmid's inequality (P. Bartlett, S. Mendelson 2002, JMLR 3, Theorem 11).
     """
     H = np.asarray(votes)
     if H.ndim != 2 or 0 in H.shape:

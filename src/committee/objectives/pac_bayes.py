@@ -33,10 +33,7 @@ class PacBayesKl:
     def of(
         cls, posterior: ArrayLike, n_rows: ArrayLike, ln_prior: float, delta: float, *, three_outcomes: bool = False
     ) -> PacBayesKl:
-        """Compute the bound of a posterior q over H losses, the h-th estimated on n_h rows; q >= 0 sums to one.
-
-        `ln_prior` is minus the logarithm of the prior of each loss. For three outcomes xi(n) = 2 sqrt n + n.
-        """
+        """Compute the bound of a posterior over losses; `ln_prior` is minus the logarithm of the prior of each loss."""
         q, n = np.ravel(posterior), np.ravel(n_rows)
         used = (q > 0.0) & (n > 0.0)
         if not used.any():
@@ -63,7 +60,7 @@ class PacBayesKl:
 
 
 def kl_inverse(q: ArrayLike, c: ArrayLike) -> F64:
-    """Return the largest p with q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c, element by element; NaN stays."""
+    """Return the largest p with kl(q, p) = q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c."""
     q, c = np.broadcast_arrays(np.asarray(q, dtype=np.float64), np.asarray(c, dtype=np.float64))
     low, high = q.copy(), np.ones(q.shape)
     entropy = -_x_ln_y(q, q) - _x_ln_y(1.0 - q, 1.0 - q)
@@ -76,12 +73,12 @@ def kl_inverse(q: ArrayLike, c: ArrayLike) -> F64:
 
 
 def kl_below(q: ArrayLike, c: ArrayLike) -> F64:
-    """Return the smallest p with q ln(q / p) + (1 - q) ln((1 - q) / (1 - p)) <= c, element by element."""
+    """Return the smallest p with kl(q, p) <= c."""
     return 1.0 - kl_inverse(1.0 - np.asarray(q, dtype=np.float64), c)
 
 
 def mean_over(posterior: F64, n_rows: F64, values: F64) -> float:
-    """Return the mean sum_h q_h L^_h / sum_h q_h over the losses with rows; 0 if none has rows."""
+    """Return the mean sum_h q_h L^_h / sum_h q_h over the losses with rows."""
     known = np.where(n_rows > 0.0, posterior, 0.0)
     total = float(known.sum())
     return float((known * np.where(known > 0.0, values, 0.0)).sum()) / total if total > 0.0 else 0.0

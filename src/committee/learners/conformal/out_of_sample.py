@@ -258,7 +258,6 @@ def fit_out_of_bag(
 
 
 def out_of_bag(model: Any, training: TrainingRows, *, leave_out: bool, trained_before: bool = False) -> OutOfSample:
-    """Return the out-of-bag predictions of a trained ensemble for its training rows."""
     if len(getattr(model, "classes_", (0, 1))) == 1:
         return OutOfSample(model, np.ones((len(training), 1)), "out of bag")
     if isinstance(model, Blend):

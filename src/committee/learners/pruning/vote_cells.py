@@ -26,8 +26,6 @@ BLOCK = 1 << 22  # numbers held at a time while the parts of many rows are added
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Values of a column that the splits of a forest distinguish."""
-
     feature: int
     values: F64  # (V,): one value of each interval or category set that no split divides; NaN: missing or unknown
 

@@ -44,8 +44,6 @@ LIMIT_FACTOR = 0.5  # ratio of successive node limits on a path
 
 
 class FitRows(NamedTuple):
-    """Rows of positive weight that the fit uses."""
-
     place: Index  # numbers of the rows among those given to `fit`
     matrix: Matrix
     y: Index | F64  # class numbers, or regression targets

@@ -56,7 +56,6 @@ class TreeNodes:
         return total
 
     def downwards(self) -> Iterator[tuple[Index, Index]]:
-        """Yield nodes and their parents, level by level."""
         for level in self.levels:
             children = self.left[level]
             yield np.concatenate([children, children + 1]), np.concatenate([level, level])
@@ -124,10 +123,7 @@ def shrunk_votes(votes: F64, weight: F64, nodes: TreeNodes, strength: float) -> 
 
 
 def weakest_links(nodes: TreeNodes, votes: F64, weight: F64, max_nodes: int) -> Mask:
-    """Return the nodes ``(N,)`` that stay split in cost-complexity pruning of all trees together to `max_nodes`.
-
-    Costs are weighted squared changes of the leaf votes. L. Breiman, J. Friedman, R. Olshen, C. Stone (1984).
-    """
+    """Return the nodes ``(N,)`` that stay split in joint cost-complexity pruning of trees (L. Breiman et al. 1984)."""
     change = _change(nodes, votes, weight)
     split = nodes.left >= 0
     if nodes.n_left(split) <= max_nodes:

@@ -156,7 +156,6 @@ class LeafColumns:
         return len(self.start) - 1
 
     def values(self, of_node: F64) -> F64:
-        """Return the values ``(M, D)`` of the columns from those of the nodes ``(N, D)``."""
         return np.ascontiguousarray(np.where(self.node[:, None] >= 0, of_node[self.node], 0.0))
 
     def places(self, leaf: NDArray[np.signedinteger], seen: Mask | None = None) -> _core.LeafPlaces:

@@ -46,7 +46,6 @@ def mean_and_error(values: F64, weight: F64) -> tuple[float, float]:
 
 
 def isotonic_losses(losses: Sequence[float], errors: Sequence[float]) -> F64:
-    """Return the isotonic regression of the losses ``(steps,)`` of ever smaller votes."""
     values, error = np.array(losses), np.array(errors)
     if np.isnan(values).any():
         return values
@@ -54,8 +53,6 @@ def isotonic_losses(losses: Sequence[float], errors: Sequence[float]) -> F64:
 
 
 class LossPath(ABC):
-    """Path of ever smaller votes."""
-
     steps: tuple[Any, ...]  # with the loss increase `lost` and its standard error `lost_error`
 
     def lost(self) -> F64:

@@ -62,8 +62,6 @@ def with_nan(found: F64, rows: Mask) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class LeafStep:
-    """Cut on a path, evaluated on the test rows of the folds."""
-
     cut: LeafCut
     growth: float
     C: float
@@ -235,8 +233,6 @@ class LeafSearch:
 
 @dataclass(frozen=True, eq=False)
 class PrunedVote:
-    """Committee on a path: voters, weights and figures on the rows."""
-
     voters: NDArray[np.intp]
     weights: F64  # (k,)
     accuracy: float  # weighted share of rows with a positive margin; a margin of 0 counts half

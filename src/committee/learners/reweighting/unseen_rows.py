@@ -86,8 +86,6 @@ def refuse_few_oob_trees(unseen: Mask, max_loss: float) -> None:
 
 
 class OutOfBagVotes(NamedTuple):
-    """Predictions of a committee for each row by its out-of-bag voters."""
-
     predicted: F64  # probabilities (n, K), or numbers (n,)
     by_halves: Halves
     right: Mask | None = None  # (n, T): trees that are right on rows that they have not seen

@@ -266,7 +266,6 @@ def weighted(gradient: Numbers, hessian: Numbers, w: Numbers | None) -> tuple[Nu
 
 
 def exp_with_tangent(x: Numbers) -> tuple[Numbers, Numbers]:
-    """Return exp(x), continued by its tangent beyond `LARGEST_EXPONENT`, and its slope."""
     slope = np.exp(np.minimum(x, LARGEST_EXPONENT))
     return slope * (1.0 + np.maximum(x - LARGEST_EXPONENT, 0.0)), slope
 

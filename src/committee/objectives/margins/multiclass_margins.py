@@ -127,12 +127,11 @@ def soft_margin_of_rows(
 ) -> tuple[LinearSolution, F64]:
     """Maximise the mean of the lowest margins that have a share nu of the rows' weight.
 
-    With row weights r and c_i = r_i / nu, one slack for each row and one constraint for each of its lines l,
+    With row weights r and c_i = r_i / nu,
 
-        max  rho - sum_i c_i xi_i   s.t.  (S w)_il >= rho - xi_i,  sum w = 1,  w, xi >= 0,
+        max  rho - sum_i c_i xi_i   s.t.  (S w)_il >= rho - xi_i for each line l,  sum w = 1,  w, xi >= 0.
 
-    whose dual is `MulticlassDual` with sum_l u_il <= c_i and sum u = 1. The program starts at weights `near` (T,).
-    ``z`` of the solution is rho. Returned with the dual solution u of all lines, ``(r,)``.
+    Return the solution from weights `near` (T,) on, whose ``z`` is rho, and the dual solution u of all lines, ``(r,)``.
     """
     cap = lines.row_weight / nu
     active = _ActiveRows(lines, cap, _weights_near_the_best(lines, cap) if near is None else near)
@@ -181,14 +180,9 @@ def _weights_near_the_best(lines: MarginMatrix, cap: F64) -> F64:
 def sum_of_margins(
     lines: MarginMatrix, emphasis: F64, bound: F64, tol: float = 1e-8, enough: float = -np.inf
 ) -> LinearSolution:
-    """Maximise the weighted sum of the rows' margins, none below its bound.
+    """Maximise the weighted sum of the rows' margins, none below its bound, unless no weights can exceed `enough`.
 
-    With r_i for `emphasis` and b_i for `bound`,
-
-        max  sum_i r_i z_i   s.t.  (S w)_il >= z_i >= b_i,  sum w = 1,  w >= 0,
-
-    whose dual is `MulticlassDual` with sum_l u_il >= r_i, but for the constant sum_i b_i r_i. It stops early when no
-    weights can exceed `enough`.
+    max  sum_i emphasis_i z_i   s.t.  (S w)_il >= z_i >= bound_i,  sum w = 1,  w >= 0.
     """
     everyone = np.arange(lines.n_voters)
     values = lines.values(lines.own).reshape(lines.n_rows, lines.lines_of_row)
@@ -220,9 +214,7 @@ class MulticlassDual:
         min  beta - sum_il b_i u_il   s.t.  sum_il u_il S_ilt <= beta for each voter t,
                                             a_i <= sum_l u_il <= c_i,  u >= 0.
 
-    Its duals are the weights of the voters and the margins of the rows. Every row starts with one line, whose bounds
-    are the row's limits; with a second line these become a constraint. `rows` are those in the program (None: all); the
-    others have fixed u, not in `total`, whose edges are given with the voters.
+    Its duals are the weights of the voters and the margins of the rows.
     """
 
     def __init__(self, least: F64, most: F64, reward: F64, total: float | None, rows: Index | None = None) -> None:
@@ -259,10 +251,7 @@ class MulticlassDual:
         return -common * n * (0.0 if self._total is None else self._total) - n * fixed
 
     def release_rows(self, rows: Index, S: NDArray[Any], total: float, fixed: F64) -> None:
-        """Move k rows into the program, with the votes `S` (k, voters) of one line each.
-
-        `total` is the new sum of u in the program, `fixed` the voters' edges on the rows outside.
-        """
+        """Move k rows into the program, with the votes `S` (k, voters) of one line each."""
         self._total = total
         n, k, upper = len(self.least), len(self._voters), self._right_sides(self._common, fixed)
         self.highs.changeRowBounds(0, n * total, n * total)
@@ -271,7 +260,7 @@ class MulticlassDual:
         self._add_columns(rows, S, self.least[rows], self.most[rows], None)
 
     def add_lines(self, row: Index, S: NDArray[Any]) -> None:
-        """Add a line to each of k rows, with the votes `S` (k, voters) of all voters so far."""
+        """Add a line to each of k rows, with the votes `S` (k, voters)."""
         fresh = row[self._limit[row] < 0]
         if len(fresh):
             columns, k = self._columns[self._first[fresh]], len(fresh)
@@ -297,7 +286,7 @@ class MulticlassDual:
         self.highs.addCols(k, -self.reward[row], lower, upper, len(order), start, index, value)
 
     def solve(self) -> tuple[F64, F64]:
-        """Solve the program; return the weights of the voters, on the simplex, and u within the limits."""
+        """Return the weights of the voters, on the simplex, and u within the limits."""
         import highspy
 
         status = highspy.HighsModelStatus
@@ -338,12 +327,9 @@ class MulticlassDual:
         return u
 
 
-MANY_ROWS = 2000
-"""Rows from which an interior point and the rows near the threshold take less time than a program of all rows."""
-NO_EDGE = 1e-10
-"""Edge of a voter that counts as none."""
-SMALL_EDGE = 1e-3
-"""`balanced` moves edges above minus this to zero."""
+MANY_ROWS = 2000  # rows from which `ManyRows` takes less time than a program of all rows
+NO_EDGE = 1e-10  # edge of a voter that counts as none
+SMALL_EDGE = 1e-3  # `balanced` moves edges above minus this to zero
 
 
 class ManyRows:
@@ -388,12 +374,9 @@ class ManyRows:
 
 
 def distinct_lines(S: I8) -> tuple[Index, Index]:
-    """Return the index of a row with each distinct combination of votes, and every row's combination among these.
-
-    Rows of more than 64 voters, hardly any of which have the same votes, are all returned.
-    """
+    """Return the index of a row with each distinct combination of votes, and every row's combination among these."""
     n, T = S.shape
-    if T > 64:
+    if T > 64:  # hardly any rows have the same votes
         return np.arange(n), np.arange(n)
     bits = np.zeros((n, 8), dtype=np.uint8)
     bits[:, : (T + 7) // 8] = np.packbits(S > 0, axis=1)
@@ -402,20 +385,14 @@ def distinct_lines(S: I8) -> tuple[Index, Index]:
 
 
 def opposite_voters(S: NDArray[Any]) -> tuple[int, int] | None:
-    """Return the indices of two voters whose votes differ on every row, or None.
-
-    Half of the weight on each gives every row the margin 0, so that the largest soft margin is not below 0.
-    """
+    """Return two voters of opposite votes on every row, which in equal parts give margins of 0."""
     yes, no = np.packbits(S > 0, axis=0).T, np.packbits(S < 0, axis=0).T
     place = {one.tobytes(): t for t, one in enumerate(yes)}
     return next(((t, place[one.tobytes()]) for t, one in enumerate(no) if one.tobytes() in place), None)
 
 
 def balanced(lines: MarginMatrix, cap: F64, u: F64) -> F64:
-    """Move row weights `u` so that voters with an edge near zero or above it get the edge zero, by least squares.
-
-    Without such weights within their caps `u` itself is returned.
-    """
+    """Move row weights `u` so that voters with an edge near zero or above it get the edge zero, by least squares."""
     S = lines.matrix.astype(np.float64)
     edges = u @ S
     near = edges > -SMALL_EDGE

@@ -14,14 +14,9 @@ from committee.objectives.margins.tandem_bound import Tandem
 OBJECTIVES: dict[str, type[Objective]] = {
     kind.name: kind for kind in (Uniform, Rank, Percentile, Range, Variance, MinMargin, SoftMargin, MinCq, Doom, Tandem)
 }
-"""Every objective by name."""
 
 
 def objective_of(objective: str | Objective, options: Mapping[str, Any]) -> Objective:
-    """Return an objective by its name and its options; an object is returned as it is, and takes no options.
-
-    Options have the names of the objectives' fields; None means not given.
-    """
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(objective, Objective):
         for name, value in given.items():

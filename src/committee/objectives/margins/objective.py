@@ -15,8 +15,6 @@ from committee.objectives.programs.margin_matrix import MarginMatrix
 
 @dataclass(frozen=True, eq=False)
 class Reweighting:
-    """Weights that an objective leads to, with the record of their computation."""
-
     weights: F64  # (T,) They sum to one; negative only in the free form of `Variance`
     value: float  # the objective at `weights`
     before: float  # the objective at the ensemble's own weights
@@ -33,8 +31,6 @@ class Reweighting:
 
 
 class Objective(NamedParameters, ABC):
-    """An objective of the weights w of fixed voters, w >= 0 and sum w = 1."""
-
     name: ClassVar[str]
     maximises: ClassVar[bool] = True  # larger values are better
     on_unseen_rows: ClassVar[bool] = False  # True if it is valid only on rows that the voters were not trained on

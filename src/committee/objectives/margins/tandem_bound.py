@@ -24,8 +24,7 @@ class Tandem(Objective):
 
         4 sup{p : kl(e(w), p) <= (2 KL(w || 1/T) + ln(2 sqrt n / delta)) / n},    e(w) = sum_{t,u} w_t w_u E^[l_t l_u],
 
-    with l the losses of two voters on a row that neither was trained on and n the number of such rows, or its harmonic
-    mean over pairs (`committee.bounds.tandem`).
+    with l the losses of voters on n rows that they were not trained on (`committee.bounds.tandem`).
     """
 
     name: ClassVar[str] = "tandem"
@@ -79,13 +78,7 @@ def least_tandem_bound(
     max_steps: int = 500,
     tol: float = 1e-7,
 ) -> tuple[F64, int]:
-    """Return the weights that minimise the tandem bound over the simplex, and the number of tangents.
-
-    The largest p with kl(e, p) <= c is concave in (e, c), so nowhere above its tangent. Each round lowers the tangent,
-    e(rho) + 2 KL(rho || pi) / (n ln(p (1 - e) / (e (1 - p)))) but for a factor, by at most `max_steps`
-    exponentiated-gradient steps. Rounds end after `max_rounds`, or when the bound decreases by less than `tol`. They
-    start at uniform weights. Of these, the `own` weights and those after each round, those of least bound are returned.
-    """
+    """Return the weights that minimise the tandem bound over the simplex, and the number of tangents."""
     T = len(own)
     both = np.where(pairs.rows > 0.0, pairs.tandem, 1.0)  # pairs without rows count as the worst
     rho = np.full(T, 1.0 / T)
@@ -94,6 +87,7 @@ def least_tandem_bound(
     lowest = least
     while n > 0.0 and rounds < max_rounds:
         rounds += 1
+        # the largest p with kl(e, p) <= c is concave in (e, c): lower its tangent
         e = min(max(tandem_loss(pairs, rho), 1e-12), 1.0 - 1e-12)  # at 0 and 1 the slope is infinite
         p = min(tandem_complexity(pairs, rho, ln_prior, delta).above(e), 1.0 - 1e-12)
         rho = exponentiated_gradient(both, rho, 2.0 / (n * log(p * (1.0 - e) / (e * (1.0 - p)))), max_steps)
@@ -141,8 +135,6 @@ _BLOCK = 1 << 22  # losses converted to float64 at a time
 
 @dataclass(frozen=True, eq=False)
 class PairLosses:
-    """Mean losses of T voters and of their pairs, each over the rows that count for it."""
-
     risk: F64  # (T,) Mean loss of each voter; NaN if no row counts for it
     tandem: F64  # (T, T) Mean of l_t l_u; NaN without rows
     disagreement: F64  # (T, T) Mean of l_t (1 - l_u) + l_u (1 - l_t): how often labels differ

@@ -48,7 +48,7 @@ def simplex_solver(lower: F64, upper: F64, cost: F64) -> Any:
 def add_rows(
     highs: Any, lower: F64, upper: F64, entries: NDArray[Any], columns: NDArray[np.signedinteger] | None = None
 ) -> None:
-    """Add k constraints with coefficients `entries` (k, m) of variables `columns` (m,), or of all; omit zeros."""
+    """Add k constraints with coefficients `entries` (k, m) of variables `columns` (m,), or of all."""
     row, column = np.nonzero(entries)
     start = np.searchsorted(row, np.arange(len(entries)))
     variable = column if columns is None else columns[column]
@@ -57,10 +57,7 @@ def add_rows(
 
 
 def run(highs: Any, *, limits: tuple[Any, ...] = (), time_limit: float | None = None) -> tuple[Any, str]:
-    """Run HiGHS to the optimum or a status of `limits`; return the status, and as text.
-
-    After any other status it runs once more from scratch, as a basis may degrade in many updates.
-    """
+    """Run HiGHS to the optimum or a status of `limits`; return the status, and as text."""
     import highspy
 
     for attempt in range(2):
@@ -74,7 +71,7 @@ def run(highs: Any, *, limits: tuple[Any, ...] = (), time_limit: float | None = 
         if status in (highspy.HighsModelStatus.kOptimal, *limits):
             break
         if attempt == 0:
-            highs.clearSolver()
+            highs.clearSolver()  # a basis may degrade in many updates
     return status, highs.modelStatusToString(status)
 
 
@@ -102,12 +99,11 @@ def clip_to_simplex(weights: ArrayLike) -> F64:
     return weights / total if total > 0.0 else np.full(len(weights), 1.0 / len(weights))
 
 
-FIRST, BATCH = 4, 2
-"""Lines for each voter in the first program, and most that each round adds."""
+FIRST, BATCH = 4, 2  # lines for each voter in the first program, and most that each round adds
 
 
 class InfeasibleError(ValueError):
-    """No weights satisfy all lines."""
+    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,16 +120,11 @@ class Constraints:
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """Solution of a linear program of margins; status and counts are as in `Reweighting`.
-
-    ``bound``, from the dual solution, is an upper bound on the optimum. ``missed`` is the largest violation of a line.
-    """
-
     weights: F64
     z: float
     value: float
-    bound: float
-    missed: float
+    bound: float  # upper bound on the optimum, from the dual solution
+    missed: float  # largest violation of a line
     status: str
     n_rows_used: int
     rounds: int
@@ -146,13 +137,9 @@ def constraint_generation(
     *,
     cost_of_z: float = 0.0,
     tol: float = 1e-8,
-    enough: float | None = None,
+    enough: float | None = None,  # upper bound on the optimum at which it stops
 ) -> LinearSolution:
-    """Maximise ``cost @ w + cost_of_z * z`` over the simplex, all constraints satisfied.
-
-    The program starts with the lines of the least slack at the ensemble's own weights. Each round solves it and adds
-    the most violated lines, until none is violated by more than `tol`, or the bound is down to `enough`.
-    """
+    """Maximise ``cost @ w + cost_of_z * z`` over the simplex by constraint generation."""
     T, n_groups = lines.n_voters, len(constraints)
     program = _Program(cost, cost_of_z)
     own = lines.values(lines.own)
@@ -301,11 +288,9 @@ class MixedProgram:
 
 @dataclass(frozen=True, eq=False)
 class MixedSolution:
-    """Solution of a `MixedProgram`: `x` is None if none was found; no x has a cost below `bound`."""
-
     outcome: Outcome
-    x: F64 | None
-    bound: float
+    x: F64 | None  # `None` if none was found
+    bound: float  # lower bound on the cost of any x
 
 
 def _read(highs: Any, highspy: Any) -> MixedSolution:

@@ -17,9 +17,8 @@ from committee.vote.signed_votes import BLOCK, SignedVotes
 class MarginMatrix:
     """Matrix S (r, T) of signed votes, from which ``S @ w`` gives the margins of weights w on the simplex.
 
-    A *line* is a row of S. Each row of the table has one line for two classes, and K - 1 adjacent lines for K classes.
-    A row's margin is the least product of its lines with w. A voter of negative weight is replaced by its opposite.
-    Votes of -1, 0 and 1 are bytes, converted to float64 in blocks.
+    A *line* is a row of S. Each row of the table has one line for two classes, and K - 1 adjacent lines for K classes,
+    of which the least product with w is its margin.
     """
 
     matrix: NDArray[np.int8] | F64
@@ -34,10 +33,7 @@ class MarginMatrix:
     def of(
         cls, votes: SignedVotes, row_weight: F64 | None = None, unseen: NDArray[np.bool_] | None = None
     ) -> MarginMatrix:
-        """Build the matrix from an ensemble's signed votes, without rows of weight 0 and rows without a counted vote.
-
-        `unseen` (n, T) marks the counted votes: those of voters that were not trained on the row (out of bag).
-        """
+        """Build the matrix from an ensemble's signed votes, without rows of weight 0 or without a counted vote."""
         n, lines_of_row = votes.n_rows, len(votes.matrix) // max(1, votes.n_rows)
         weight = np.ones(n) if row_weight is None else row_weight
         S = _as_bytes(votes.matrix)
@@ -67,12 +63,11 @@ class MarginMatrix:
         return replace(self, matrix=S, first=first, row_weight=weight, unseen=unseen, scale=scale)
 
     def of_some(self, rows: NDArray[np.bool_]) -> MarginMatrix:
-        """Return the lines of some rows ``(n,)``, with weights that sum to one."""
         return replace(self, row_weight=np.where(rows, self.row_weight, 0.0))._without_empty_rows()
 
     @classmethod
     def of_matrix(cls, S: Any, own: F64 | None = None, row_weight: F64 | None = None) -> MarginMatrix:
-        """Make lines of a matrix of signed votes, one for each row; `own` weighs the voters, equally by default."""
+        """Make lines of a matrix of signed votes, one for each row."""
         S = np.asarray(S)
         n, T = S.shape
         weights = np.full(T, 1.0 / T) if own is None else np.asarray(own, dtype=np.float64)
@@ -96,19 +91,16 @@ class MarginMatrix:
 
     @property
     def line_weight(self) -> F64:
-        """Weight of each line: an equal share of its row's."""
         return self.of_rows(self.row_weight) / self.lines_of_row
 
     def of_rows(self, numbers: NDArray[Any]) -> NDArray[Any]:
         return np.repeat(numbers, self.lines_of_row)
 
     def taken(self, lines: NDArray[np.intp]) -> F64:
-        """Return some lines of S as float64, ``(k, T)``."""
         some: F64 = self.matrix[lines].astype(np.float64)
         return some if self.scale is None else some * self.scale[lines, None]
 
     def part(self, lines: NDArray[np.intp], voters: NDArray[np.intp]) -> NDArray[np.int8] | F64:
-        """Return some lines of S for some voters, ``(k, m)``, in the type of `matrix` if there is no scale."""
         some: NDArray[np.int8] | F64 = self.matrix[lines[:, None], voters]
         return some if self.scale is None else some * self.scale[lines, None]
 
@@ -125,11 +117,9 @@ class MarginMatrix:
         return lines if self.scale is None else lines * self.scale
 
     def margins(self, weights: F64) -> F64:
-        """Return the margin of every row, its least line, ``(n,)``."""
         return self.least(self.values(weights))
 
     def least(self, lines: F64) -> F64:
-        """Return the minimum over the K - 1 lines of each row, ``(n,)``, from line values ``(r,)``."""
         if len(lines) == len(self.first):
             return lines
         least: F64 = lines.reshape(len(self.first), -1).min(axis=1)
@@ -148,7 +138,7 @@ class MarginMatrix:
         return self.dots(self.line_weight)
 
     def gram(self) -> F64:
-        """Return the second moments of the votes, ``(T, T)``: ``S' diag(u) S`` with the weight u of each line of S."""
+        """Return the second moments of the votes, ``(T, T)``: ``S' diag(u) S`` with the line weights u."""
         weight = self.line_weight if self.scale is None else self.line_weight * self.scale**2
         total = np.zeros((self.n_voters, self.n_voters))
         # the products of small whole numbers, and their sums over a block, are exact in single precision
@@ -163,10 +153,7 @@ class MarginMatrix:
         return (total + total.T) / 2.0
 
     def judged(self, weights: F64) -> tuple[F64, F64]:
-        """Return the margins and weights of the rows on which a counting voter has weight, or else of all rows.
-
-        Margins are normalised by the weight of the voters that count.
-        """
+        """Return margins, normalised by the weight of voters that count, and row weights, of rows with such voters."""
         each = np.abs(weights)
         total = each.sum() if self.unseen is None else np.concatenate([some @ each for _, some in _blocks(self.unseen)])
         lines = self.values(weights)
@@ -178,11 +165,9 @@ class MarginMatrix:
         return (margins / np.where(total > 0.0, total, 1.0))[some], row_weight / row_weight.sum()
 
     def weighted(self, row_weight: F64) -> MarginMatrix:
-        """Return the lines with other row weights ``(n,)``; rows of weight 0 are left out."""
         return replace(self, row_weight=row_weight, scale=None)._without_empty_rows()
 
     def select(self, voters: NDArray[np.intp], own: F64) -> MarginMatrix:
-        """Return the lines of some voters with given own weights, without rows on which none of them counts."""
         unseen = None if self.unseen is None else self.unseen[:, voters]
         return replace(
             self, matrix=self.matrix[:, voters], own=own, sign=self.sign[voters], unseen=unseen, scale=None

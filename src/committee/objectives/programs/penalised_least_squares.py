@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 class Penalty(ABC):
     """A penalty on the weights of a vote, added to its quadratic risk.
 
-    With c the correlation of a voter with the residual, (1/n) sum_i h(x_i) r_i (mu - M in the paper), eta its mean
-    square and alpha its present weight, ``own = c + eta alpha`` is its correlation with the residual of all others
-    (L. Fortier-Dubois and others, Efficient learning of ensembles with QuadBoost, section 3). A new penalty is a new
-    class and an entry of `PENALTIES`.
+    With c the correlation of a voter with the residual, (1/n) sum_i h(x_i) r_i, eta its mean square and alpha its
+    weight, ``own = c + eta alpha`` is its correlation with the residual of all others (L. Fortier-Dubois and others,
+    Efficient learning of ensembles with QuadBoost, section 3).
     """
 
     strength: float = 0.0  # lambda, or the bound
@@ -38,12 +37,11 @@ class Penalty(ABC):
 
     @classmethod
     def of(cls, alpha: float | Literal["theory"], alpha_max: float, theory: Callable[[], float]) -> Self:
-        """Make the penalty of a learner's parameters; `theory` returns the strength of ``alpha="theory"``."""
         return cls(theory() if alpha == "theory" else float(alpha))
 
     @classmethod
     def theory_strength(cls, complexity: float, n_voters: int) -> float:
-        """Return the paper's strength for T voters of this complexity, see `theory_alpha`."""
+        """Return the paper's strength for T voters of this complexity."""
         raise ValueError("The risk bound gives no strength for this penalty; choose 'l1' or 'l2'.")
 
     # --- one weight --------------------------------------------------------------------------------------------
@@ -67,11 +65,8 @@ class Penalty(ABC):
         """
 
     def decrease(self, c: F64, eta: F64, alpha: F64) -> tuple[F64, F64]:
-        """Return the decrease of the penalised risk at each voter's best weight, and that weight.
-
-        Voters with eta = 0 abstain on all rows and decrease nothing.
-        """
-        votes = eta > 0.0
+        """Return the decrease of the penalised risk at each voter's best weight, and that weight."""
+        votes = eta > 0.0  # others abstain on all rows
         best = np.where(votes, self.best(c + eta * alpha, np.where(votes, eta, 1.0)), alpha)
         d = best - alpha
         return d * (2.0 * c - d * eta) - (self.cost(best) - self.cost(alpha)), best
@@ -100,14 +95,13 @@ class Penalty(ABC):
         return np.zeros(len(alpha), dtype=bool), alpha
 
     def clipped(self, alpha: F64) -> F64:
-        """Return the nearest weights that the penalty allows."""
         return alpha
 
     # --- all strengths: a path ---------------------------------------------------------------------------------
 
     @classmethod
     def grid(cls, b: F64, eta: F64, n_strengths: int, eps: float) -> F64:
-        """Return the strengths of a path, strongest first: from the largest |b| to `eps` times it."""
+        """Return the strengths of a path, strongest penalty first."""
         most = float(np.abs(b).max(initial=0.0))
         return np.geomspace(most, eps * most, n_strengths) if most > 0.0 else np.zeros(n_strengths)
 
@@ -122,13 +116,12 @@ class Penalty(ABC):
     ) -> tuple[F64, F64, F64] | None:
         """Return weights (S, N), duality gaps and risks (S,) at all strengths, or `None` to use `reweight` instead.
 
-        Products of the voters are `gram` (N, N), with the target `b` (N,); `square` is the mean square of the target.
-        Voters ``groups[j]:groups[j + 1]`` are similar. `tol` is the largest gap, as a share of `square`.
+        Voters ``groups[j]:groups[j + 1]`` are similar; `tol` is a share of `square`, the mean square of the target.
         """
         return None
 
     def gap(self, c: F64, alpha: F64, b: F64, square: float) -> float:
-        """Return an upper bound on the excess of the penalised risk over its minimum (duality gap); NaN if unknown."""
+        """Return the duality gap, an upper bound on the excess of the penalised risk over its minimum."""
         return float("nan")
 
 
@@ -162,9 +155,7 @@ def greedy_rounds(
 ) -> tuple[NDArray[np.intp], F64, F64]:
     """Run greedy rounds on the voter that lowers the penalised risk most; update `c` and `alpha` in place.
 
-    With `as_new` a voter that is chosen again counts as a new one, and its weights add up. Rounds end when none lowers
-    the penalised risk by more than `least`. Returns the voter, its weight and the decrease of the unpenalised risk of
-    each round.
+    Return the voter, its weight and the decrease of the unpenalised risk of each round.
     """
     if penalty.kernel is not None:
         chosen = _core.greedy_rounds(gram, c, alpha, penalty.kernel, penalty.strength, as_new, n_rounds, least)
@@ -187,7 +178,7 @@ def greedy_rounds(
 
 
 def cyclic_sweeps(penalty: Penalty, gram: F64, c: F64, alpha: F64, tol: float, most_sweeps: int) -> float:
-    """Sweep at most `most_sweeps` times, in place, until the largest `distance` is at most `tol`; return it."""
+    """Sweep in place until the largest `distance` is at most `tol`; return it."""
     if penalty.kernel is not None:
         return _core.cyclic_sweeps(gram, c, alpha, penalty.kernel, penalty.strength, tol, most_sweeps)[1]
     eta = np.diag(gram)
@@ -209,12 +200,7 @@ MOST_STEPS = 500  # most rounds of sweeps and steps
 
 
 def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float) -> float:
-    """Minimise yy - 2 b'alpha + alpha' G alpha + penalty(alpha) in place; return the distance reached.
-
-    Cyclic coordinate steps find the free weights: not zero ("l1"), not at their bound ("linf"). As nearly equal voters
-    make them slow, the free weights then move together towards the solution of their normal equations, until the first
-    of them changes its sign or leaves the box.
-    """
+    """Minimise yy - 2 b'alpha + alpha' G alpha + penalty(alpha) in place; return the distance reached."""
     if not len(b):
         return 0.0
     gram = np.ascontiguousarray(gram)
@@ -229,6 +215,7 @@ def reweight(gram: F64, b: F64, alpha: F64, penalty: Penalty, tol: float) -> flo
             distance = float(penalty.distance(c, alpha).max())
             if distance <= tol:
                 break
+        # nearly equal voters make sweeps slow
         _step_on_free(gram, b, alpha, penalty)
         c = b - gram @ alpha
     return distance

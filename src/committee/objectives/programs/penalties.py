@@ -25,8 +25,6 @@ MOST_SWEEPS = 10_000  # most sweeps at one strength of a LASSO path
 
 @dataclass(frozen=True)
 class NoPenalty(Penalty):
-    """Least squares: the best weight is own / eta."""
-
     kernel: ClassVar[KernelName | None] = "none"
 
     @classmethod
@@ -228,13 +226,13 @@ _MOST_STEPS = 100
 class KLPenalty(Penalty):
     r"""Multiple of the divergence of quasi-uniform distributions: 2 lambda a^2 sum_j h(alpha_j / a), |alpha_j| < a.
 
-    Each voter shares the mass 1/N with its complement, Q_j+ + Q_j- = 1/N, and P gives half of it to each. The vote has
-    the weights alpha_j = a u_j with u_j = N (Q_j+ - Q_j-), and
+    Each voter shares the mass 1/N with its complement, and P gives half of it to each. With alpha_j = a u_j and
+    u_j = N (Q_j+ - Q_j-),
 
-        KL(Q || P) = 1/N sum_j h(u_j),  h(u) = ((1 + u) ln(1 + u) + (1 - u) ln(1 - u)) / 2,
+        KL(Q || P) = 1/N sum_j h(u_j),  h(u) = ((1 + u) ln(1 + u) + (1 - u) ln(1 - u)) / 2
 
-    which is u^2 / 2 near 0, as "l2", with infinite slope at the ends. (P. Germain, A. Lacasse, F. Laviolette, M.
-    Marchand, S. Shanian 2009. From PAC-Bayes bounds to KL regularization. NIPS 22.)
+    (P. Germain, A. Lacasse, F. Laviolette, M. Marchand, S. Shanian 2009. From PAC-Bayes bounds to KL regularization.
+    NIPS 22).
 
     Equation: kl-step (docs/theory.md).
     """
@@ -322,7 +320,6 @@ def _times(size: F64, unit: F64 | float) -> F64:
 
 
 PENALTIES: dict[str, type[Penalty]] = {"l1": L1Penalty, "l2": L2Penalty, "linf": LinfPenalty, "kl": KLPenalty}
-"""Values of ``penalty=`` of the QuadBoost learners."""
 
 
 def penalty_class(name: str | None) -> type[Penalty]:

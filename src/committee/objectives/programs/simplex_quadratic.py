@@ -13,12 +13,7 @@ STEPS = 100  # most steps of non-negative least squares for each weight
 
 
 def simplex_quadratic(Q: F64, *, mean_votes: F64 | None = None, mean: float = 0.0) -> tuple[F64, float]:
-    """Minimise ``w'Qw`` over the simplex, with ``mean_votes @ w = mean`` if given; return w and its optimality gap.
-
-    Over v >= 0, v'Qv + (1 - sum v)^2 is least at a multiple of the optimal w: a problem of non-negative least squares,
-    in which (mean_votes - mean) @ w = 0 is one more row with a large weight. With the support known, the optimum is
-    solved again as a system of linear equations. The gap is that of the tangent at w over the feasible set.
-    """
+    """Minimise ``w'Qw`` over the simplex, with ``mean_votes @ w = mean`` if given; return w and its optimality gap."""
     from scipy.optimize import nnls  # a prediction does without
 
     T = len(Q)
@@ -26,6 +21,7 @@ def simplex_quadratic(Q: F64, *, mean_votes: F64 | None = None, mean: float = 0.
     eigenvalues, vectors = np.linalg.eigh(Q)
     largest = max(float(eigenvalues[-1]), 1e-300)
     some = eigenvalues > 1e-15 * largest
+    # over v >= 0, v'Qv + (1 - sum v)^2 is least at a multiple of the optimal w
     rows = [(vectors[:, some] * np.sqrt(eigenvalues[some] / largest)).T]
     if away is not None and np.abs(away).max() > 1e-14:
         rows.append(PULL * away[None] / np.abs(away).max())
@@ -81,12 +77,7 @@ ROUNDING = 1e-12
 
 
 def simplex_minimum(Q: F64, q: F64, start: F64) -> F64:
-    """Minimise ``w'Qw / 2 - q'w`` over ``w >= 0, sum w = 1`` by a primal active-set method.
-
-    The minimum on the support is a system of linear equations. A step towards it ends where a weight becomes zero,
-    which leaves the support; at the minimum the voter of the steepest slope enters, until none is below the mean slope.
-    A singular system without a solution gives a direction of linear decrease.
-    """
+    """Minimise ``w'Qw / 2 - q'w`` over ``w >= 0, sum w = 1`` by a primal active-set method."""
     w = start.copy()
     used = w > 0.0
     size = max(float(np.abs(Q).max()), float(np.abs(q).max()), 1e-300)

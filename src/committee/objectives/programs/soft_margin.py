@@ -26,8 +26,6 @@ MOST_CAP = 1e15  # largest cap of a row's dual weight; HiGHS takes 1e20 for infi
 
 @dataclass(frozen=True, eq=False)
 class SoftMarginSolution:
-    """Weights of T voters, with a bound on the optimum."""
-
     rho: float  # threshold: rows of at most a share nu of the weight have lower margins
     weights: F64  # (T,) alpha: not negative, sums to one
     row_weights: F64  # (n,) u, the dual solution: within [0, w_i / (nu sum w)], sums to one
@@ -52,19 +50,16 @@ class SoftMarginLP:
     46). HiGHS solves the dual, in which a new voter is a new row, so that the last basis stays feasible:
 
         min  beta   s.t.  sum_i u_i y_i h_j(x_i) <= beta for each j,  sum_i u_i = 1,  0 <= u_i <= w_i / (nu sum w).
-
-    `weights` may be the number of rows. Limits are per `solve`. `scale` (n,) multiplies the votes of each row, which
-    stay bytes if they are -1, 0 and 1.
     """
 
     def __init__(
         self,
-        weights: ArrayLike | int,
+        weights: ArrayLike | int,  # of the rows, or their number
         nu: float,
         *,
         time_limit: float | None = None,
         iteration_limit: int | None = None,
-        scale: F64 | None = None,
+        scale: F64 | None = None,  # (n,): factors of the rows' votes
     ) -> None:
         if not (is_number(nu) and 0.0 < nu <= 1.0):
             raise ValueError(f"nu={nu!r} is not in (0, 1]; it is the largest share of rows that may miss the margin.")
@@ -90,7 +85,6 @@ class SoftMarginLP:
         return self._n_voters
 
     def add_voters(self, signed: ArrayLike) -> None:
-        """Add the columns of the signed votes y_i h_j(x_i), ``(n, k)``."""
         S = np.asarray(signed)
         if S.ndim != 2 or len(S) != self.n_rows:
             raise ValueError(f"signed has shape {S.shape}; it must be ({self.n_rows}, k), a column for each voter.")
@@ -110,10 +104,6 @@ class SoftMarginLP:
         self._n_voters += S.shape[1]
 
     def solve(self) -> SoftMarginSolution:
-        """Solve the program; value and bound are computed from the weights and row weights.
-
-        Warns (ConvergenceWarning) at a limit.
-        """
         if not self._n_voters:
             raise ValueError("The program has no voters; add some by add_voters before solve.")
         status, optimal = self._run()
@@ -168,12 +158,10 @@ def soft_margin(
     nu: float,
     sample_weight: ArrayLike | None = None,
     *,
-    generate: bool = True,
+    generate: bool = True,  # False: one program of all voters
     scale: F64 | None = None,
 ) -> SoftMarginSolution:
     """Maximise the soft margin of a fixed set of voters, given by their signed votes y_i h_j(x_i), ``(n, N)``.
-
-    `generate` adds voters by column generation, which leaves most of a large set out; False solves one program.
 
     Equation: lpboost (docs/theory.md).
     """
@@ -207,10 +195,7 @@ def soft_margin(
 
 
 def lowest_mean(margins: F64, cap: F64) -> tuple[float, float]:
-    """Return the threshold rho and the soft margin, max_rho rho - sum_i c_i max(0, rho - m_i), c_i = w_i / (nu sum w).
-
-    The soft margin is the mean of the lowest margins whose caps sum to one; the last row counts in part.
-    """
+    """Return the threshold and the soft margin: the mean of the lowest margins, weighted by caps up to a sum of one."""
     order = np.argsort(margins, kind="stable")
     m, c = margins[order], cap[order]
     filled = np.cumsum(c)
@@ -221,10 +206,7 @@ def lowest_mean(margins: F64, cap: F64) -> tuple[float, float]:
 
 
 def dual_program(lower: F64, upper: F64, cost: F64, total: float | None) -> Any:
-    """Return a HiGHS program with the variables v_i = n u_i and n beta, and a row for sum v (free if `None`).
-
-    In these units, which suit HiGHS's tolerances, a row's mean weight is 1 and all votes stay whole numbers.
-    """
+    """Return a HiGHS program with the variables v_i = n u_i and n beta, and a row for sum v (free if `None`)."""
     n = len(lower)
     highs = simplex_solver(np.append(lower, -np.inf), np.append(upper, np.inf), np.append(cost, 1.0))
     least, most = (-np.inf, np.inf) if total is None else (total, total)
@@ -237,13 +219,11 @@ def scale_rows(S: NDArray[Any], scale: F64 | None) -> NDArray[Any]:
 
 
 def edges_of_voters(S: NDArray[Any], u: F64, scale: F64 | None) -> F64:
-    """Return ``u @ S`` of scaled votes, in blocks of voters, as bytes are converted to float64."""
-    step = max(1, BLOCK // len(S))
+    step = max(1, BLOCK // len(S))  # voters at a time, as bytes are converted to float64
     return np.concatenate([u @ scale_rows(S[:, at : at + step], scale) for at in range(0, S.shape[1], step)])
 
 
 def most_common_votes(S: NDArray[Any]) -> NDArray[Any]:
-    """Return each voter's most common vote out of -1, 0 and 1; 0 for other numbers."""
     if S.dtype != np.int8:
         return np.zeros(S.shape[1])
     votes = np.array([-1, 0, 1], dtype=np.int8)
@@ -351,10 +331,9 @@ class _System:
 
 
 def interior_point(lines: MarginMatrix, cap: F64) -> InteriorPoint:
-    """Follow the central path of the soft margin to a point near the optimum, by Mehrotra's predictor-corrector method.
+    """Return a point near the optimum of the soft margin, with caps ``(n,)`` above the row weights.
 
-    The program is that of `soft_margin_of_rows`, with caps ``(n,)`` above the rows' weights. Sums over lines are in
-    single precision. Source: S. Mehrotra (1992). On the implementation of a primal-dual interior point method.
+    S. Mehrotra (1992). On the implementation of a primal-dual interior point method.
     """
     n, T, L = lines.n_rows, lines.n_voters, lines.lines_of_row
     M: F32 = np.empty((n * L, T + 1), dtype=np.float32)
