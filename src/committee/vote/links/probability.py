@@ -296,6 +296,7 @@ LINKS: dict[str, type[Link]] = {
 
 
 def from_json(stored: object) -> Link:
+    """Read a link from its JSON values."""
     return read_named_parameters(stored, LINKS, "link")
 
 
