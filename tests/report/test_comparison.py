@@ -365,6 +365,8 @@ def test_missing_peer_says_what_to_install(monkeypatch):
         compared_models(["xgboost"])
     assert installed_peers() == []
     assert set(all_models()) == set(committee.MODELS) - {"abstaining_stump"}
+    names = [model.name for model in compared_models(["tree", "all", "abstaining_stump"])]
+    assert names == [*all_models(), "abstaining_stump"]
 
 
 def test_seed_reaches_models_without_one_but_leaves_chosen_ones():

@@ -144,7 +144,7 @@ def compare(
         known = None if options.task is None else options.task == "numbers"
         options.columns.check(options.target, () if options.example else table.dropped)
         chosen_metrics(metrics, known)
-        if chosen is not None and BASELINE not in chosen and chosen != ["all"]:
+        if chosen is not None and not {BASELINE, "all"} & set(chosen):
             chosen.append(BASELINE)
         compared_models(chosen, numbers=known, parameters=settings)
         rows, target, name = _read(data, table, options)

@@ -291,11 +291,10 @@ def compared_models(
     if isinstance(models, Mapping):
         chosen = [ComparedModel(name, each, given.get(name, {})) for name, each in models.items()]
     else:
-        if models is None:
-            models = default_models(bool(numbers))
-        elif models == "all" or (not isinstance(models, str) and list(models) == ["all"]):
-            models = all_models(bool(numbers))
-        names = [models] if isinstance(models, str) else list(models)
+        names = [models] if isinstance(models, str) else list(default_models(bool(numbers)) if models is None else models)
+        if "all" in names:
+            every = all_models(bool(numbers))
+            names = [*every, *(name for name in names if name not in (*every, "all"))]
         chosen = [ComparedModel(name, None, given.get(name, {}), bool(numbers)) for name in names]
     if not chosen:
         raise ValueError("models is empty: name at least one model to compare")
