@@ -291,7 +291,8 @@ def compared_models(
     if isinstance(models, Mapping):
         chosen = [ComparedModel(name, each, given.get(name, {})) for name, each in models.items()]
     else:
-        names = [models] if isinstance(models, str) else list(default_models(bool(numbers)) if models is None else models)
+        models = default_models(bool(numbers)) if models is None else models
+        names = [models] if isinstance(models, str) else list(models)
         if "all" in names:
             every = all_models(bool(numbers))
             names = [*every, *(name for name in names if name not in (*every, "all"))]
