@@ -221,7 +221,7 @@ class TableSummary:
     sample: RowSample | None = None
 
     def add(self, X: Any, first_row: int = 0, keep: NDArray[np.bool_] | None = None) -> None:
-        """Add a piece; `keep` masks its rows with weight, `first_row` is the index of the first of these."""
+        """Add a piece; `keep` masks its rows with weight, `first_row` counts those of earlier pieces."""
         names, columns, cells, n_rows = _read(X, self.categorical_features)
         if not columns:
             raise ValueError("a table must have at least one column, got 0 feature(s)")
