@@ -70,6 +70,14 @@ def test_a_folder_holds_the_file_and_what_it_asks_for():
     assert_array_equal(committee.load("folder/data/model.safetensors").predict(TABLE), MODEL.predict(TABLE))
 
 
+def test_further_requirements_are_added_to_the_own_one(tmp_path):
+    (tmp_path / "more.txt").write_text("polars>=1\n", "utf-8")
+    own = f"committee=={committee.__version__}"
+    for folder, extra, more in (("a", ["pandas"], "pandas"), ("b", str(tmp_path / "more.txt"), "polars>=1")):
+        save_model(MODEL, folder, extra_pip_requirements=extra)
+        assert {own, more} <= set(Path(folder, "requirements.txt").read_text("utf-8").splitlines())
+
+
 def test_numbers_too():
     model = committee.RandomForestRegressor(5, random_state=0).fit(TABLE, TABLE["size"] ** 2)
     info = log_model(model, name="forest", pip_requirements=["committee"])

@@ -46,8 +46,8 @@ def save_model(
         Method that ``mlflow.pyfunc`` and model servers call; also ``model_config={"predict_fn": ...}``.
     **options
         Passed to ``mlflow.pyfunc.save_model``: ``signature``, ``input_example`` (rows from which the signature is
-        inferred), ``pip_requirements``, ``extra_pip_requirements``, ``model_config``, ``metadata`` and others. The
-        default requirement is this version of the library. Category columns of the example are written as values.
+        inferred), ``pip_requirements`` (default: this version of the library, and ``extra_pip_requirements``),
+        ``model_config``, ``metadata`` and others. Category columns of the example are written as values.
 
     Raises
     ------
@@ -79,7 +79,9 @@ def save_model(
         if options.get("signature") is None:
             options["signature"] = infer_signature(rows, getattr(model, config["predict_fn"])(rows), parameters)
     if not {"pip_requirements", "conda_env"} & options.keys():
-        options["pip_requirements"] = [f"committee=={version('committee')}"]
+        extra = options.pop("extra_pip_requirements", None) or []  # mlflow takes one of both
+        extra = [f"-r {extra}"] if isinstance(extra, str) else extra
+        options["pip_requirements"] = [f"committee=={version('committee')}", *extra]
     entry = Model() if mlflow_model is None else mlflow_model
     entry.add_flavor(NAME, data=f"data/{FILE}", version=version("committee"), model_class=type(model).__name__)
     with TemporaryDirectory() as folder, _made_aside(Path(path).resolve()) as made:

@@ -443,8 +443,8 @@ def ranks(numbers: F64) -> F64:
 
 
 def multiples(weights: F64) -> NDArray[np.int64]:
-    """Weights as multiples of their largest common unit; all 1 if they have none."""
-    # lighter rows are rounded: a row of nearly no weight does not make other rows copies
+    """Weights as multiples of a common unit of those from the lower quartile on; all 1 if none is found."""
+    # lighter rows are rounded, to 1 at least: a row of nearly no weight does not make other rows copies
     usual = np.quantile(weights, 0.25, method="lower")
     ratio = np.minimum(weights / usual, LARGEST_MULTIPLE)
     distinct = np.unique(ratio[ratio >= 1.0])

@@ -392,7 +392,7 @@ def opposite_voters(S: NDArray[Any]) -> tuple[int, int] | None:
 
 
 def balanced(lines: MarginMatrix, cap: F64, u: F64) -> F64:
-    """Move row weights `u` so that voters with an edge near zero or above it get the edge zero, by least squares."""
+    """Row weights `u`, moved to edges of zero of voters whose edge is near zero or above, if they stay in [0, cap]."""
     S = lines.matrix.astype(np.float64)
     edges = u @ S
     near = edges > -SMALL_EDGE
