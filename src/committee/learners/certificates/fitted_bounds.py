@@ -1,4 +1,4 @@
-"""Bounds of a fitted SBPMT, AdaBoost or subagging from the record of its training."""
+"""Bounds of a fitted SBPMT, AdaBoost or subagging by its training rows or record."""
 
 from __future__ import annotations
 
