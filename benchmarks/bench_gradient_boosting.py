@@ -193,7 +193,7 @@ def parts(findings: Findings, train: Table, rounds: int, repeats: int) -> None:
     table = TableSchema.learn(X)
     binned = Binned.of(X, None, table, BINS)
     model = contenders(rounds, 1)[OURS].fit(X, y)
-    grower = model._grower(binned, 1, None, X.shape[1], LEAVES, 1)
+    grower = _grower(binned)
     F, gradient, hessian = np.zeros(len(y)), np.zeros(len(y)), np.zeros(len(y))
     _core.loss_gradients("logistic", labels, F, None, gradient, hessian, 1)
     tree = grower.grow(gradient, hessian, None, None, 0)
@@ -207,7 +207,7 @@ def parts(findings: Findings, train: Table, rounds: int, repeats: int) -> None:
         "schema and encoding": lambda: TableSchema.learn(X).encode(X),
         "edges of the bins": lambda: Bins.learn(X, None, table.n_categories, BINS),
         "codes": lambda: binned.bins.encode(X),
-        "codes by column, and their check": lambda: model._grower(binned, 1, None, X.shape[1], LEAVES, 1),
+        "codes by column, and their check": lambda: _grower(binned),
         "each round: gradients": lambda: _core.loss_gradients("logistic", labels, F, None, gradient, hessian, 1),
         "each round: tree": lambda: grower.grow(gradient, hessian, None, None, 0),
         "each round: new scores": lambda: _core.add_leaf_values(F, grower.leaf_of_row, tree.value[:, 0], 1),
@@ -228,6 +228,31 @@ def parts(findings: Findings, train: Table, rounds: int, repeats: int) -> None:
             clock="cpu",
             remark=f"a tree touches {touched / len(y):.2f} times the rows; floor {float(np.median(floor)):.2f} s",
         )
+    )
+
+
+def _grower(binned: Binned) -> _core.GradientGrower:
+    return _core.GradientGrower(
+        binned.codes,
+        binned.bins.n_bins,
+        binned.bins.categorical,
+        n_outputs=1,
+        max_depth=0,
+        max_leaf_nodes=LEAVES,
+        min_samples_leaf=FEWEST,
+        min_hessian_leaf=0.0,
+        leaf_l0=0.0,
+        leaf_l1=0.0,
+        leaf_l2=0.0,
+        l0_per_leaf=False,
+        min_gain=0.0,
+        max_features=0,
+        growth="leaf",
+        monotone=None,
+        max_interaction=0,
+        interaction_groups=[],
+        draw_thresholds=0.0,
+        n_threads=1,
     )
 
 
