@@ -218,7 +218,7 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("forest", tell("link", value={"name": "eval"}), "link name is 'eval'"),
     ("forest", tell("voters", "kind", value="Committee"), "voters are of kind 'Committee'"),
     ("forest", tell("voters", "kind", value="soft_stumps"), "voters are of kind 'soft_stumps'"),
-    ("forest", tell("voters", "n_features", value=14), "voters are for 14 columns; n_features is 13"),
+    ("forest", tell("voters", "n_features", value=14), "voters are for 14 columns; the matrix has 13"),
     ("forest", put("voters.left", 0, 2**31 - 1), "left is beyond the end of its tree"),
     ("forest", put("voters.value", 0, np.nan), "value is not finite"),
     ("forest", put("weights", 0, np.inf), "weights are not 6 finite float64 numbers"),

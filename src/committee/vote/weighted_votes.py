@@ -425,7 +425,7 @@ class WeightedVotes(Storable, ABC):
         if header.classes is not None and voters.n_classes != len(header.classes):
             raise ValueError(f"the voters are for {voters.n_classes} classes; there are {len(header.classes)}")
         if voters.n_features != header.width:
-            raise ValueError(f"the voters are for {voters.n_features} columns; n_features is {header.width}")
+            raise ValueError(f"the voters are for {voters.n_features} columns; the matrix has {header.width}")
         voters.check_columns(header.table)
         weights = tensors.take_numbers("weights", len(voters), "one for each voter")
         link = cls.read_link(field(document, "link", dict))
