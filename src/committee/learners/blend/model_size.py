@@ -173,7 +173,7 @@ class SizeLimit:
         return sum(self._most_bytes(fit) for one in members for fit in one.committees) <= size
 
     def too_large(self, members: Sequence[Member], gains: F64, errors: F64) -> int | None:
-        """Index of the member to leave out, that of the least gain per byte."""
+        """Index of the least gain per byte, of gains within a standard error."""
         if self._all_fit(members, self.most):
             return None
         parts = [self._parts(one) for one in members]
