@@ -506,7 +506,7 @@ def test_any_json_gives_a_schema_or_a_value_error(names: Any, categories: Any) -
 @pytest.mark.parametrize("make", [lambda x: np.array(x), pd.DataFrame, lambda x: pl.DataFrame(x, orient="row")])
 def test_whole_categories_that_float64_cannot_tell_apart_are_refused(make, value):
     table = make([[value, 1], [value + 1, 2], [3, 3]])
-    with pytest.raises(ValueError, match=r"has the category .*; whole numbers of 2\*\*53 and more"):
+    with pytest.raises(ValueError, match=r"has the category .*; whole numbers of size 2\*\*53 and more"):
         TableSchema.learn(table, categorical_features=[0])
     assert TableSchema.learn(table, categorical_features=[1]).categories[1] == (1, 2, 3)
 

@@ -190,7 +190,8 @@ def test_what_is_refused(params, message):
 FORESTS = [
     RandomForestClassifier(20, random_state=3),
     RandomForestClassifier(20, oob_score=True, calibrate=None, random_state=3),
-    RandomForestClassifier(20, reserve=0.2, class_weight="balanced_subsample", random_state=3),
+    RandomForestClassifier(20, reserve=0.2, random_state=3),
+    RandomForestClassifier(20, class_weight="balanced_subsample", random_state=3),
     RandomForestClassifier(20, max_leaf_nodes=6, max_samples=0.5, bootstrap=False, oob_score=True, random_state=3),
     RandomForestClassifier(4, bootstrap=False, random_state=3),
     RandomForestRegressor(20, oob_score=True, random_state=3),

@@ -176,7 +176,7 @@ def test_out_of_bag_figures_are_of_weighted_rows():
     "model",
     [
         RandomForestClassifier(6, random_state=0, oob_score=True),
-        RandomForestClassifier(6, random_state=0, max_leaf_nodes=8, reserve=0.2),
+        RandomForestClassifier(6, random_state=0, max_leaf_nodes=8),
         SubaggingClassifier(TreeVoter(max_depth=2), 4, random_state=0, bootstrap=True, voting="soft"),
         SBPMTClassifier(3, 2, 8, min_samples_leaf=8, random_state=0),
     ],
@@ -186,8 +186,7 @@ def test_out_of_bag_figures_are_of_weighted_rows():
 def test_balanced_subsample_takes_back_what_classes_weighed_before(model):
     X, y = table(3)
     subsampled = clone(model).set_params(class_weight="balanced_subsample").fit(X, y)
-    other = None if model.get_params().get("reserve") else "balanced"
-    weighed = clone(model).set_params(class_weight=other).fit(X, y)
+    weighed = clone(model).set_params(class_weight="balanced").fit(X, y)
     assert not np.array_equal(subsampled.predict_proba(X), weighed.predict_proba(X))
     again = clone(model).set_params(class_weight="balanced_subsample").fit(X, y, 3.0 * (1 + (y == "bee")))
     assert_allclose(again.predict_proba(X), subsampled.predict_proba(X), atol=1e-8)
