@@ -58,7 +58,7 @@ def expected_failures(learner):
 
 
 @pytest.mark.one_in(4)
-@pytest.mark.filterwarnings("ignore:No weights gain", "ignore:y holds one class only")
+@pytest.mark.filterwarnings("ignore:No weights are found", "ignore:y holds one class only")
 @parametrize_with_checks(
     [
         TrainedFirst(gradient()),
