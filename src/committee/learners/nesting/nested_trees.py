@@ -114,8 +114,8 @@ class BoostingTreeClassifier(NestedClassifier):
         "mass",
         """Leaf that grows next. "mass": that with the largest product of Z, as in the source document. "drop": that
         whose voter lowers the bound most; voters are trained at every leaf beforehand (twice the time, and 8 bytes a
-        row and leaf more). "entropy": that whose product of Z, times minus the relative entropy of its weights, is
-        largest, as voters err less where these lie on few rows.""",
+        row and leaf more). "entropy": that whose product of Z, times minus the entropy of its weights relative to the
+        rows' own, is largest, as voters err less where these lie on few rows.""",
     )
 
     def _most_voters(self, count: float) -> int:
