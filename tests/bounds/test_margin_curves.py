@@ -197,6 +197,12 @@ def test_breiman_as_it_is_printed_in_his_paper():
     assert bound.terms["R"] == pytest.approx(R) and bound.terms["smallest_margin"] == theta
 
 
+def test_one_row_says_nothing_about_the_size_of_the_class():
+    for ln_size in (5.0, inf):
+        bound = voting([0.5], ln_size)
+        assert bound.terms["complexity"] == 0.0 and bound.value == voting([0.5], 0.0).value
+
+
 @pytest.mark.parametrize(
     ("smallest", "ln_size", "n", "remark"),
     [
