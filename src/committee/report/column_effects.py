@@ -38,8 +38,6 @@ MOST_ROWS, MOST_PLACES, MOST_CATEGORIES, MOST_LINES = 250, 13, 8, 40
 FEWEST_SPLITS = 3
 """Fewest different thresholds for which an effect without rows is a curve."""
 
-_FIRST_YEAR, _LAST_YEAR = 1500, 2200
-
 MISSING = "(missing)"
 
 Predict = Callable[[Any], F64]
@@ -145,22 +143,20 @@ class PairEffect:
         return f"{self.x.column} and {self.y.column}"
 
 
-def are_years(values: Effect | ColumnGrid) -> bool:
-    places = values.places if values.form is None and not values.names else np.zeros(1)
-    return bool(places[0] >= _FIRST_YEAR and places[-1] <= _LAST_YEAR and (places % 1.0 == 0.0).all())
-
-
 def pair_effect(
     model: Any, X: Any, pair: tuple[int, int], predict: Predict, weights: F64 | None = None
 ) -> PairEffect | None:
-    schema, n = model.table_.source, len(TableRows(X))
-    rows = _WeightedRows(TableRows(X), predict, np.empty((n, 0)), np.ones(n) if weights is None else weights)
+    schema, table = model.table_.source, TableRows(X)
     encoded = schema.encode(model.validate_rows(X))
-    grids = [_grid(schema, rows.table, j, encoded[:, j]) for j in pair]
-    if grids[0] is None or grids[1] is None:
+    x, y = (_grid(schema, table, j, encoded[:, j]) for j in pair)
+    if x is None or y is None:
         return None
-    x, y = grids[0], grids[1]
-    return PairEffect(x, y, rows.mean(rows.changed_twice(x, y)))
+    n = len(table)
+    first = table.with_column(np.tile(np.arange(n), len(x.rows)), x.number, np.repeat(x.rows, n))
+    m = n * len(x.rows)  # the first n rows of which have their own values of y
+    both = TableRows(first).with_column(np.tile(np.arange(m), len(y.rows)), y.number, np.repeat(y.rows, m))
+    predictions = predict(both).reshape(len(y.rows), len(x.rows), n, -1)
+    return PairEffect(x, y, np.average(predictions, axis=2, weights=np.ones(n) if weights is None else weights))
 
 
 def effects(model: Any, X: Any, columns: Index, predict: Predict, weights: F64 | None = None) -> list[Effect]:
@@ -172,7 +168,7 @@ def effects(model: Any, X: Any, columns: Index, predict: Predict, weights: F64 |
 
 
 def stored_effects(model: Any, columns: Index) -> list[Effect]:
-    found, table = [], model.table_
+    found, table, votes = [], model.table_, model.committee_
     for j in (part for column in columns.tolist() for part in table.matrix_columns(column)):
         coded = table.coded(j)
         names: tuple[str, ...] = ()
@@ -180,38 +176,29 @@ def stored_effects(model: Any, columns: Index) -> list[Effect]:
             values = np.arange(min(len(coded), MOST_CATEGORIES), dtype=np.float64)
             names = tuple(str(word) for word in coded[: len(values)])
         else:
-            splits = split_thresholds(model.committee_, j)
+            splits = split_thresholds(votes, j)
             if not len(splits):
                 continue
             # at a threshold a row still goes left; a step beyond the last one shows what is to its right
             values = np.unique(splits)
             if len(values) < FEWEST_SPLITS:
-                names = _interval_names(table, j, values)
+                words = [table.format_number(j, threshold) for threshold in values.tolist()]
+                names = (*(f"≤ {word}" for word in words), f"> {words[-1]}")
             else:
                 values = np.unique(np.quantile(splits, np.linspace(0.0, 1.0, MOST_PLACES), method="nearest"))
             alone = abs(values[-1]) / 10.0 or 1.0 if table.time_format(j) is None else SECONDS_PER_DAY
             values = np.append(values, values[-1] + (np.ptp(values) / 12.0 or alone))
         try:
-            predictions = tree_expectations(model.committee_, j, values)
-            if coded is None and names and not _is_constant_below(model.committee_, j, values, predictions):
-                continue
+            predictions = tree_expectations(votes, j, values)
+            below = np.array([2.0 * values[0] - values[-1]])
+            if coded is None and names and not np.allclose(tree_expectations(votes, j, below), predictions[0]):
+                continue  # members with lines: predictions vary within an interval, which a single number would hide
         except (TypeError, ValueError):  # other voters, or trees without a record
             return []
         form = None if names else table.time_format(j) or table.date_part(j)
         places = np.arange(len(names), dtype=np.float64) if names else values
         found.append(Effect(table.quantity(j), names, places, predictions, None, None, 0, places[:0], form))
     return found
-
-
-def _interval_names(table: Any, j: int, thresholds: F64) -> tuple[str, ...]:
-    words = [table.format_number(j, threshold) for threshold in thresholds.tolist()]
-    return (*(f"≤ {word}" for word in words), f"> {words[-1]}")
-
-
-def _is_constant_below(votes: Any, j: int, values: F64, predictions: F64) -> bool:
-    # members with lines make predictions vary within an interval, which a single number would hide
-    below = tree_expectations(votes, j, np.array([2.0 * values[0] - values[-1]]))
-    return bool(np.allclose(below, predictions[:1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,53 +213,29 @@ class _WeightedRows:
         changed = self.table.with_column(np.tile(np.arange(n), len(at)), j, np.repeat(at, n))
         return self.predict(changed).reshape(len(at), n, -1)
 
-    def changed_twice(self, x: ColumnGrid, y: ColumnGrid) -> F64:
-        n = len(self.weights)
-        first = self.table.with_column(np.tile(np.arange(n), len(x.rows)), x.number, np.repeat(x.rows, n))
-        m = n * len(x.rows)  # the first n rows of which have their own values of y
-        both = TableRows(first).with_column(np.tile(np.arange(m), len(y.rows)), y.number, np.repeat(y.rows, m))
-        return self.predict(both).reshape(len(y.rows), len(x.rows), n, -1)
-
     def mean(self, predictions: F64) -> F64:
         return np.asarray(np.average(predictions, axis=-2, weights=self.weights))
 
-    def few(self, predictions: F64) -> F64:
-        return predictions[:, spread_rows(len(self.weights), MOST_LINES)]
-
-    def seen(self, values: F64) -> F64:
-        finite = values[np.isfinite(values)]
-        return finite[:: max(1, len(values) // 80)]
-
 
 def _grid(schema: Any, table: TableRows, j: int, values: F64) -> ColumnGrid | None:
-    found = _rows_of_categories(schema, table, j) if schema.categories[j] is not None else _rows_of_numbers(values)
-    if found is None:
-        return None
-    names, at = found
-    places = np.arange(len(names), dtype=np.float64) if names else values[at]
-    return ColumnGrid(schema.column(j), j, at, names, places, None if names else schema.time_format(j))
-
-
-def _rows_of_numbers(values: F64) -> tuple[tuple[str, ...], Index] | None:
-    order = np.argsort(values, kind="stable")[: np.count_nonzero(np.isfinite(values))]
-    if not len(order):
-        return None
-    # values of rows, so that integers stay integers, without the outer fiftieths, which would stretch the axis
-    at = order[np.linspace(0.02 * (len(order) - 1), 0.98 * (len(order) - 1), MOST_PLACES).round().astype(np.intp)]
-    at = at[np.unique(values[at], return_index=True)[1]]
-    return None if len(at) < 2 else ((), at)
-
-
-def _rows_of_categories(schema: Any, table: TableRows, j: int) -> tuple[tuple[str, ...], Index] | None:
+    if schema.categories[j] is None:
+        order = np.argsort(values, kind="stable")[: np.count_nonzero(np.isfinite(values))]
+        if not len(order):
+            return None
+        # values of rows, so that integers stay integers, without the outer fiftieths, which would stretch the axis
+        at = order[np.linspace(0.02 * (len(order) - 1), 0.98 * (len(order) - 1), MOST_PLACES).round().astype(np.intp)]
+        at = at[np.unique(values[at], return_index=True)[1]]
+        return ColumnGrid(schema.column(j), j, at, (), values[at], schema.time_format(j)) if len(at) > 1 else None
     texts = table.texts(j)
     counts = Counter(text for text in texts if text)
-    levels = {str(level): place for place, level in enumerate(schema.categories[j] or ())}
+    levels = {str(level): place for place, level in enumerate(schema.categories[j])}
     most = [name for name, _ in counts.most_common(MOST_CATEGORIES)]
     names = sorted(most, key=lambda name: levels.get(name, len(levels)))
-    at = [texts.index(name) for name in names]
+    at = np.array([texts.index(name) for name in names])
     if "" in texts:
-        names, at = [*names, MISSING], [*at, texts.index("")]
-    return None if len(names) < 2 else (tuple(names), np.array(at))
+        names, at = [*names, MISSING], np.append(at, texts.index(""))
+    places = np.arange(len(names), dtype=np.float64)
+    return ColumnGrid(schema.column(j), j, at, tuple(names), places) if len(names) > 1 else None
 
 
 def _effect(rows: _WeightedRows, grid: ColumnGrid, values: F64) -> Effect:
@@ -280,6 +243,7 @@ def _effect(rows: _WeightedRows, grid: ColumnGrid, values: F64) -> Effect:
     missing = np.flatnonzero(np.isnan(values))[: int(numeric)]
     changed = rows.changed(grid.number, np.append(at, missing))
     predictions, at_missing = changed[: len(at)], changed[len(at) :]
+    finite = values[np.isfinite(values)] if numeric else values[:0]
     return Effect(
         grid.column,
         grid.names,
@@ -288,9 +252,9 @@ def _effect(rows: _WeightedRows, grid: ColumnGrid, values: F64) -> Effect:
         _local_effects(rows, predictions, at, values) if numeric else None,
         rows.mean(at_missing)[0] if len(missing) else None,
         len(values),
-        rows.seen(values) if numeric else grid.places[:0],
+        finite[:: max(1, len(values) // 80)],
         grid.form,
-        rows.few(predictions),
+        predictions[:, spread_rows(len(values), MOST_LINES)],
     )
 
 

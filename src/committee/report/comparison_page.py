@@ -37,42 +37,36 @@ MOST_FOLDS = 20
 
 
 def render_report(comparison: Comparison, *, notes: Iterable[str] = ()) -> str:
-    parameters = parameters_set(comparison)
-    return render_page(
-        f"Comparison on {comparison.table.name}",
-        [
-            *_tables(comparison),
-            *(_pictures(comparison) if comparison.ranked else []),
-            Section("The table", [_table_terms(comparison)]),
-            Section("How the figures were measured", [Terms(measures(comparison))]),
-            *([Section("Parameters that were set", [Terms(parameters)])] if parameters else []),
-            Section("Versions", [Terms(list(comparison.versions.items()))]),
-        ],
-        lead=table_sentence(comparison) + ".",
-        verdict=verdict(comparison),
-        notes=merge_alike([*comparison.notes, *notes, *model_warnings(comparison)]),
-        choices=[model.name for model in comparison.ranked],
-    )
-
-
-def _tables(comparison: Comparison) -> list[Section]:
+    metric, parameters = comparison.metric_words, parameters_set(comparison)
     quality, failures, differences, cost = (
         make(comparison) for make in (quality_grid, failures_grid, difference_grid, cost_grid)
     )
     sections = [Section(grid.title, [grid]) for grid in (quality, failures) if grid.rows]
     if differences.rows:
-        sections.append(Section(differences.title, [*_differences(comparison), differences]))
-    return [*sections, Section(cost.title, [cost])] if cost.rows else sections
-
-
-def _pictures(comparison: Comparison) -> list[Section]:
-    metric = comparison.metric_words
-    return [
-        Section(f"{metric[:1].upper()}{metric[1:]} in every fold", [_folds(comparison)]),
-        Section("Training margins", _margins(comparison)),
-        Section("Reliability", _reliability(comparison)),
-        Section(f"Size against {metric}", _sizes(comparison)),
+        sections.append(Section(differences.title, [_differences(comparison), differences]))
+    if cost.rows:
+        sections.append(Section(cost.title, [cost]))
+    if comparison.ranked:
+        sections += [
+            Section(f"{metric[:1].upper()}{metric[1:]} in every fold", [_folds(comparison)]),
+            Section("Training margins", _margins(comparison)),
+            Section("Reliability", _reliability(comparison)),
+            Section(f"Size against {metric}", _sizes(comparison)),
+        ]
+    sections += [
+        Section("The table", [_table_terms(comparison)]),
+        Section("How the figures were measured", [Terms(measures(comparison))]),
+        Section("Parameters that were set", [Terms(parameters)] if parameters else []),
+        Section("Versions", [Terms(list(comparison.versions.items()))]),
     ]
+    return render_page(
+        f"Comparison on {comparison.table.name}",
+        sections,
+        lead=table_sentence(comparison) + ".",
+        verdict=verdict(comparison),
+        notes=merge_alike([*comparison.notes, *notes, *model_warnings(comparison)]),
+        choices=[model.name for model in comparison.ranked],
+    )
 
 
 def _table_terms(comparison: Comparison) -> Terms:
@@ -93,7 +87,7 @@ def _table_terms(comparison: Comparison) -> Terms:
     )
 
 
-def _differences(comparison: Comparison) -> list[Picture]:
+def _differences(comparison: Comparison) -> Picture:
     rows = []
     for model in comparison.ranked:
         if (test := model.against_best) is not None:
@@ -102,8 +96,6 @@ def _differences(comparison: Comparison) -> list[Picture]:
             tip = f"{model.name}\nworse by {text}\n95% interval {low} to {high}"
             color = _color(comparison, model)
             rows.append(DotRow(model.name, [test.difference], text, color, test.interval, [tip]))
-    if not rows:
-        return []
     metric, best = comparison.metric_words, comparison.ranked[0].name
     values = "; ".join(f"{row.name} {row.end}" for row in rows)
     caption = (
@@ -111,7 +103,7 @@ def _differences(comparison: Comparison) -> list[Picture]:
         " compatible with no difference."
     )
     description = f"Difference in {metric} from {best}: {values}"
-    return [Picture("", caption, DotRows(rows, metric, 0.0).svg(description))]
+    return Picture("", caption, DotRows(rows, metric, 0.0).svg(description))
 
 
 def fold_rows(comparison: Comparison) -> DotRows:
@@ -129,17 +121,13 @@ def _folds(comparison: Comparison) -> Picture:
     rows = fold_rows(comparison)
     description = f"{rows.label} in every fold; means: " + "; ".join(f"{row.name} {row.end}" for row in rows.rows)
     caption = "Dots: folds. Vertical line: mean. Horizontal line: ±1 standard deviation."
-    return Picture("", caption, rows.svg(description), _folds_grid(comparison))
-
-
-def _folds_grid(comparison: Comparison) -> Grid | None:
-    ranked, metric = comparison.ranked, comparison.metric
-    n = len(ranked[0].fold_results)
+    n = len(comparison.ranked[0].fold_results)
     if n > MOST_FOLDS:
-        return None
-    rows = tuple((m.name, *(size_text(comparison, v) for v in m.values(metric).tolist())) for m in ranked)
-    columns, names = ("model", *(f"fold {k + 1}" for k in range(n))), tuple(m.name for m in ranked)
-    return Grid(f"{comparison.metric_words} in every fold", columns, rows, "l" + "r" * n, keys=names)
+        return Picture("", caption, rows.svg(description))
+    columns = ("model", *(f"fold {k + 1}" for k in range(n)))
+    cells = tuple((row.name, *(size_text(comparison, value) for value in row.values)) for row in rows.rows)
+    figures = Grid(f"{rows.label} in every fold", columns, cells, "l" + "r" * n, keys=tuple(row[0] for row in cells))
+    return Picture("", caption, rows.svg(description), figures)
 
 
 def _margins(comparison: Comparison) -> list[Picture]:

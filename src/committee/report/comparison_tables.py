@@ -190,7 +190,12 @@ def measures(comparison: Comparison) -> list[tuple[str, str]]:
 def verdict(comparison: Comparison) -> list[str]:
     sentences = _stopped(comparison)
     if comparison.ranked:
-        sentences += _rare(comparison)
+        counts = comparison.table.classes
+        defaults = counts and default_metrics(counts.values(), comparison.folds, at_random=not comparison.assignment)
+        if comparison.metrics == defaults and comparison.metric != "accuracy":
+            label = min(counts, key=lambda label: counts[label])
+            share = counts[label] / sum(counts.values())
+            sentences.append(f"Ranked by {comparison.metric_words}, as class {label!r} has {share:.1%} of the rows.")
         best, *others = comparison.ranked
         sentences.append(_best(comparison, best, others))
         tested = [(each, each.against_best) for each in others if each.against_best is not None]
@@ -282,17 +287,6 @@ def constant_prediction(comparison: Comparison) -> str:
         return "the class of the most weight"
     counts = comparison.table.classes
     return f"{max(counts, key=lambda label: counts[label])!r}, the most frequent class"
-
-
-def _rare(comparison: Comparison) -> list[str]:
-    counts = comparison.table.classes
-    if not counts or comparison.metric == "accuracy":
-        return []
-    if comparison.metrics != default_metrics(counts.values(), comparison.folds, at_random=not comparison.assignment):
-        return []  # chosen by the user
-    label = min(counts, key=lambda label: counts[label])
-    share = counts[label] / sum(counts.values())
-    return [f"Ranked by {comparison.metric_words}, as class {label!r} has {share:.1%} of the rows."]
 
 
 def _is_large(comparison: Comparison, best: ModelResult, model: ModelResult) -> bool:

@@ -67,7 +67,7 @@ class RowExplanation:
         encoded = table.source.encode(rows)
         row = place("row", row, len(encoded))
         one = TableRows(X).taken(np.array([row]))
-        labels = (*_columns_in_words(table, encoded[row], one), *_parts_in_words(table, one))
+        labels = _values_and_parts(table, encoded[row], one)
         of_classes = hasattr(estimator, "classes_")
         contributions, subject, total, predicted, remark = (_of_class if of_classes else _of_number)(
             estimator, one, label
@@ -99,7 +99,7 @@ def start_in_words(total: str) -> str:
     return "baseline" if total == "probability" else "mean of training rows"
 
 
-def values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
+def values_in_words(encoded: F64, table: Any, one: Any) -> list[str]:
     """Return texts such as ``age = 41`` of an encoded row; `one` is the table of that row."""
     words = []
     for j, value in enumerate(encoded.tolist()):
@@ -114,29 +114,22 @@ def values_in_words(encoded: F64, table: Any, one: Any) -> Sequence[str]:
     return words
 
 
-def _columns_in_words(table: Any, encoded: F64, one: Any) -> list[str]:
-    words = list(values_in_words(encoded, table.source, one))
+def _values_and_parts(table: Any, encoded: F64, one: Any) -> tuple[str, ...]:
+    words = values_in_words(encoded, table.source, one)
     for j, name in enumerate(table.source.explained):
         if name in table.texts and (cell := _cell(one, j)) is not None:
             words[j] = f"{name} = {shorten(cell, MOST_LETTERS, placeholder=' ...')!r}"
-    return words
-
-
-def _parts_in_words(table: Any, one: Any) -> list[str]:
-    names = table.explained[table.source.n_features :]
-    if not names:
-        return []
-    cells = table.encode(one)[0].tolist()
-    return [_part_in_words(table, table.names.index(name), cells) for name in names]
-
-
-def _part_in_words(table: Any, j: int, cells: list[float]) -> str:
-    value, name = cells[j], table.names[j]
-    if np.isnan(value):
-        return missing_condition(name)
-    # the date itself has the day, which the elapsed share of the month gives only roughly
-    whole = np.floor(value) if table.date_part(j) == "month" else value
-    return f"{name} = {table.format_number(j, whole, 4)}"
+    parts = table.explained[table.source.n_features :]
+    cells = table.encode(one)[0].tolist() if parts else []
+    for name in parts:
+        j = table.names.index(name)
+        if np.isnan(cells[j]):
+            words.append(missing_condition(name))
+        else:
+            # the date itself has the day, which the elapsed share of the month gives only roughly
+            whole = np.floor(cells[j]) if table.date_part(j) == "month" else cells[j]
+            words.append(f"{name} = {table.format_number(j, whole, 4)}")
+    return tuple(words)
 
 
 def _cell(one: Any, column: int) -> str | None:

@@ -169,11 +169,16 @@ class MemberAnswers:
         names = tuple(model.member_names_[k] for k in order.tolist())
         answers = [_predicted(model.member(name), rows) for name in names]
         vote = _predicted(model.committee_, rows)
-        classes = model.classes_ if isinstance(model.committee_, Committee) else None
+        classes: NDArray[Any] | None = None
         loss: Loss = model.number_loss or Squared()
-        truth = _truth(model, y, len(vote))
-        if classes is None and truth is not None:
+        truth: NDArray[Any] | None = None
+        if isinstance(model.committee_, Committee):
+            classes = model.classes_
+            truth = None if y is None else model.committee_.class_indices(y)
+        elif y is not None:
+            truth = check_array(column_or_1d(y), dtype=np.float64, ensure_2d=False, input_name="y")
             loss.check_target(truth)
+        check_consistent_length(vote, truth)
         return cls(names, model.member_weights_[order], np.stack(answers), vote, classes, truth, loss)
 
     @property
@@ -236,18 +241,6 @@ def _predicted(committee: Any, rows: Any) -> F64:
     if isinstance(committee, Committee):
         return committee.predict_proba(rows)
     return np.asarray(committee.predict(rows), dtype=np.float64).reshape(-1, 1)
-
-
-def _truth(model: Any, y: ArrayLike | None, n: int) -> NDArray[Any] | None:
-    if y is None:
-        return None
-    truth: NDArray[Any]
-    if isinstance(model.committee_, Committee):
-        truth = model.committee_.class_indices(y)
-    else:
-        truth = check_array(column_or_1d(y), dtype=np.float64, ensure_2d=False, input_name="y")
-    check_consistent_length(np.empty(n), truth)
-    return truth
 
 
 # --- tables of predictions -------------------------------------------------------------------------------------------
@@ -322,25 +315,18 @@ def classes_grid(answers: MemberAnswers) -> Grid:
 
 
 def disputed_grid(answers: MemberAnswers) -> Grid:
-    labelled, everyone = answers.truth is not None, answers.everyone
+    truth, of_classes = answers.truth, answers.classes is not None
+    names = [shortened(str(label), 16) for label in answers.classes] if answers.classes is not None else []
     rows = []
     for row in answers.most_disputed(MOST_ROWS).tolist():
-        predicted = [_prediction(answers, everyone[i, row]) for i in range(-1, len(answers.names))]
-        rows.append((str(row), *([_true_value(answers, row)] if labelled else []), *predicted))
-    columns = ("row", *(("true",) if labelled else ()), "vote", *answers.names)
+        predicted = np.roll(answers.everyone[:, row], 1, axis=0)  # the vote first
+        if of_classes:
+            true = [] if truth is None else [names[truth[row]]]
+            texts = [f"{names[p.argmax()]} ({format_percent(float(p.max()))})" for p in predicted]
+        else:
+            true = [] if truth is None else [f"{truth[row]:.4g}"]
+            texts = [f"{number:.4g}" for number in predicted[:, 0]]
+        rows.append((str(row), *true, *texts))
+    columns = ("row", *([] if truth is None else ["true"]), "vote", *answers.names)
     title = "Rows on which members disagree most (the first is 0)"
-    return Grid(title, columns, tuple(rows), "r" + ("l" if answers.classes is not None else "r") * (len(columns) - 1))
-
-
-def _prediction(answers: MemberAnswers, predicted: F64) -> str:
-    if answers.classes is None:
-        return f"{predicted[0]:.4g}"
-    k = int(predicted.argmax())
-    return f"{shortened(str(answers.classes[k]), 16)} ({format_percent(float(predicted[k]))})"
-
-
-def _true_value(answers: MemberAnswers, row: int) -> str:
-    assert answers.truth is not None
-    if answers.classes is None:
-        return f"{answers.truth[row]:.4g}"
-    return shortened(str(answers.classes[answers.truth[row]]), 16)
+    return Grid(title, columns, tuple(rows), "r" + ("l" if of_classes else "r") * (len(columns) - 1))

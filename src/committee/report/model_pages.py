@@ -274,11 +274,13 @@ def _members(found: Explanation) -> list[Section]:
 
 
 def model_card(found: Explanation, *, data: str = "") -> Section:
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("committee", "numpy", "scikit-learn"))
     terms = [
         *_model_terms(found.model),
         *training_terms(found.model),
         *_evaluation_terms(found, data),
-        *_versions(),
+        ("page made", datetime.now(UTC).date().isoformat()),
+        ("versions", f"Python {platform.python_version()}, {libraries}"),
     ]
     return Section("Model card", [Terms(terms), Terms(limits(found), "Limits")])
 
@@ -289,11 +291,19 @@ def _model_terms(model: Any) -> list[tuple[str, str]]:
         f"{pluralize(committee.n_voters, 'voter')}, {pluralize(committee.n_nodes, 'node')}, {committee.nbytes:,} bytes"
     )
     changed = ", ".join(f"{name}={value}" for name, value in changed_parameters(model))
+    n = committee.voters.n_outputs
+    target = "a number" if n == 1 else f"{n} numbers"
+    if hasattr(model, "classes_"):
+        labels = quoted([str(label) for label in model.classes_.tolist()])
+        target = f"{pluralize(len(model.classes_), 'class', 'classes')}: {labels}"
+    columns = f"{model.n_features_in_:,}"
+    if model.table_ is not None:
+        columns += f": {quoted([model.table_.source.column(j) for j in range(model.n_features_in_)])}"
     rows = [
         ("model", type(model).__name__),
         ("parameters", changed or "defaults"),
-        ("predicts", _target(model)),
-        ("columns", _columns(model)),
+        ("predicts", target),
+        ("columns", columns),
         ("size", size),
     ]
     if getattr(getattr(model, "provenance_", None), "estimate", None) is not None:
@@ -303,20 +313,6 @@ def _model_terms(model: Any) -> list[tuple[str, str]]:
         if isinstance(value, float) and np.isfinite(value):
             rows.append(("estimate of its fit", f"{kind} {score_name(model)} {value:.4f}"))
     return rows
-
-
-def _target(model: Any) -> str:
-    if hasattr(model, "classes_"):
-        labels = quoted([str(label) for label in model.classes_.tolist()])
-        return f"{pluralize(len(model.classes_), 'class', 'classes')}: {labels}"
-    n = model.committee_.voters.n_outputs
-    return "a number" if n == 1 else f"{n} numbers"
-
-
-def _columns(model: Any) -> str:
-    if model.table_ is None:
-        return f"{model.n_features_in_:,}"
-    return f"{model.n_features_in_:,}: {quoted([model.table_.source.column(j) for j in range(model.n_features_in_)])}"
 
 
 def _evaluation_terms(found: Explanation, data: str) -> list[tuple[str, str]]:
@@ -329,12 +325,6 @@ def _evaluation_terms(found: Explanation, data: str) -> list[tuple[str, str]]:
         sample = "" if known.exact else f", estimated from {known.n_judged:,} of them"
         rows += f"; {known.share:.1%} of them are equal to training rows{sample}"
     return [("evaluated on", rows), ("metrics", ", ".join(metrics))]
-
-
-def _versions() -> list[tuple[str, str]]:
-    today = datetime.now(UTC).date().isoformat()
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("committee", "numpy", "scikit-learn"))
-    return [("page made", today), ("versions", f"Python {platform.python_version()}, {libraries}")]
 
 
 def limits(found: Explanation) -> list[tuple[str, str]]:

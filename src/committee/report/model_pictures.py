@@ -203,20 +203,16 @@ class TreeLeaves:
 def _candidates(model: Any) -> list[tuple[str, Any]]:
     if not has_members(model):
         return [("", model)]
-    names = [model.member_names_[k] for k in np.argsort(-model.member_weights_, kind="stable").tolist()]
-    fits = [(name, _first_fit(model.member(name))) for name in names]
-    return [(name, _with_names(fit, model)) for name, fit in fits if not reads_tables(fit)]
-
-
-def _with_names(votes: Any, model: Any) -> Any:
-    named = replace(votes, table=votes.table.decode_categories(model.table_))
-    return replace(named, classes=model.classes_[votes.classes]) if isinstance(votes, Committee) else named
-
-
-def _first_fit(votes: Any) -> Any:
-    while isinstance(votes.voters, MemberCommittees):
-        votes = votes.voters.members[0]
-    return votes
+    found = []
+    for k in np.argsort(-model.member_weights_, kind="stable").tolist():
+        votes = model.member(model.member_names_[k])
+        while isinstance(votes.voters, MemberCommittees):  # of several fits the first
+            votes = votes.voters.members[0]
+        if not reads_tables(votes):
+            own = {"classes": model.classes_[votes.classes]} if isinstance(votes, Committee) else {}
+            votes = replace(votes, table=votes.table.decode_categories(model.table_), **own)
+            found.append((model.member_names_[k], votes))
+    return found
 
 
 def _content(value: Any, n_classes: int) -> tuple[float | None, F64 | None]:

@@ -47,16 +47,18 @@ class Grid:
 def rich_tables(grid: Grid, width: int) -> list[RichTable]:
     """Return a grid as one table, or as several that repeat its first columns."""
     require_package("rich", "a table of the terminal")
+    from rich.cells import cell_len
+
     if not any(grid.columns):
         return [_rich_table(grid, range(len(grid.columns)))]
     place = next((j for j, name in enumerate(grid.columns) if name in _NAMES), 0)
     if width < 100 and grid.columns[place] in _NAMES:
         rows = tuple((*row[:place], row[place].replace(":", ":\n"), *row[place + 1 :]) for row in grid.rows)
         grid = replace(grid, rows=rows)
-    sizes = [
-        2 + max(map(_longest_line, (_heading(name), *(row[j] for row in grid.rows))))
-        for j, name in enumerate(grid.columns)
-    ]
+    sizes = []
+    for j, name in enumerate(grid.columns):
+        texts = (printable(text) for text in (_heading(name), *(row[j] for row in grid.rows)))
+        sizes.append(2 + max(cell_len(line) for text in texts for line in text.split("\n")))
     for j in range(place + 1, len(sizes)):
         if grid.justify[j] == "l":  # text, whose lines are broken
             sizes[j] = min(sizes[j], LEAST_TEXT)
@@ -71,12 +73,6 @@ def rich_tables(grid: Grid, width: int) -> list[RichTable]:
 
 def _heading(name: str) -> str:
     return printable(name).replace(" (", "\n(")  # units on a line of their own
-
-
-def _longest_line(text: str) -> int:
-    from rich.cells import cell_len
-
-    return max(map(cell_len, printable(text).split("\n")))
 
 
 def _rich_table(grid: Grid, shown: Iterable[int]) -> RichTable:

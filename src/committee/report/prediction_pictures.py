@@ -320,19 +320,14 @@ def wrong_rows(found: Explanation) -> list[Part]:
     rows = found.wrong_rows(MOST_ROWS).tolist()
     if not rows:
         return []
-    explained = _explained(found, rows)
-    table = _wrong_grid(found, rows)
-    return [table, _row_contributions(found, explained)] if explained else [table]
-
-
-def _explained(found: Explanation, rows: list[int]) -> list[tuple[int, RowExplanation]]:
-    shown: dict[tuple[str, ...], tuple[int, RowExplanation]] = {}
+    explained: dict[tuple[str, ...], tuple[int, RowExplanation]] = {}
     for row in rows:
         each = found.row(row, found.predicted[row] if found.of_classes else None)
-        if each is None or len(shown) == MOST_ROW_PICTURES:
+        if each is None or len(explained) == MOST_ROW_PICTURES:
             break
-        shown.setdefault(each.labels, (row, each))
-    return list(shown.values())
+        explained.setdefault(each.labels, (row, each))
+    table = _wrong_grid(found, rows)
+    return [table, _row_contributions(found, list(explained.values()))] if explained else [table]
 
 
 def _wrong_grid(found: Explanation, rows: list[int]) -> Grid:

@@ -242,7 +242,11 @@ def draw_chart(chart: Chart, ax: Axes, *, is_legend_beside: bool = False) -> Non
     _put_x_scale(chart.x, ax)
     _put_scale(ax.yaxis, chart.y)
     if chart.names:
-        _put_names(chart.names, ax)
+        names = [shortened(name, 20) for name in chart.names]
+        is_level = max(text_inches(name, 10.0) for name in names) < 0.9 * _width(ax) / len(names)
+        turned: dict[str, Any] = {} if is_level else {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(range(len(names)), names, parse_math=False, **turned)
+        ax.tick_params(axis="x", length=0)
     ax.set(xlim=(chart.x.low, chart.x.high), ylim=(chart.y.low, chart.y.high))
     ax.set(xlabel=chart.x_label, ylabel=chart.y_label)
     grid(ax, "y")
@@ -287,14 +291,6 @@ def _draw_mark(mark: Mark, ax: Axes) -> None:
             ax.plot(mark.x, mark.y, color=PALE, linewidth=0.8, zorder=0)
         case _:
             ax.plot(mark.x, np.zeros(np.size(mark.x)), "|", color=PALE, transform=ax.get_xaxis_transform())
-
-
-def _put_names(names: Sequence[str], ax: Axes) -> None:
-    shown = [shortened(name, 20) for name in names]
-    is_level = max(text_inches(name, 10.0) for name in shown) < 0.9 * _width(ax) / len(shown)
-    turned: dict[str, Any] = {} if is_level else {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-    ax.set_xticks(range(len(shown)), shown, parse_math=False, **turned)
-    ax.tick_params(axis="x", length=0)
 
 
 def _width(ax: Axes) -> float:

@@ -212,7 +212,10 @@ class EvaluationDisplay(PanelsDisplay):
     @classmethod
     def of(cls, estimator: Any, metric: str | Sequence[str] | None = None) -> EvaluationDisplay:
         """Make the display, not yet drawn."""
-        found, name = _recorded(estimator), type(estimator).__name__
+        found: Any = getattr(estimator, "evals_result_", None)
+        if found is None and callable(getattr(estimator, "evals_result", None)):
+            found = estimator.evals_result()  # of XGBoost
+        name = type(estimator).__name__
         if not found and not hasattr(estimator, "evals_result_"):
             raise ValueError(f"{name} has no evals_result_ to draw; give a fitted learner that records it.")
         if not found:
@@ -248,13 +251,6 @@ class EvaluationDisplay(PanelsDisplay):
         x = Scale(1.0, max(2.0, *map(len, curves.values())), whole=True)
         label = "boosting round" + (f" (best: {self.best:,})" if self.best else "")
         return Chart(x, y, label, metric_words(metric.removeprefix("neg_")), marks, has_legend=has_legend)
-
-
-def _recorded(estimator: Any) -> dict[str, dict[str, Any]]:
-    found: Any = getattr(estimator, "evals_result_", None)
-    if found is None and callable(getattr(estimator, "evals_result", None)):
-        found = estimator.evals_result()  # of XGBoost
-    return dict(found or {})
 
 
 class RiskPathDisplay(ChartDisplay):

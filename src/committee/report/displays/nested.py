@@ -434,4 +434,4 @@ def _bounds_and_edges(estimator: Any, for_class: Any) -> list[tuple[F64, F64]]:
 
 def _summed(bounds: list[F64]) -> F64:
     most = max(map(len, bounds))
-    return np.asarray(sum(np.concatenate([values, np.full(most - len(values), values[-1])]) for values in bounds))
+    return np.asarray(sum(np.pad(values, (0, most - len(values)), mode="edge") for values in bounds))

@@ -16,7 +16,6 @@ from committee.report.column_effects import (
     ColumnGrid,
     Effect,
     PairEffect,
-    are_years,
     effects,
     pair_effect,
     sampled_rows,
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind = Literal["average", "individual", "both"]
+
+_FIRST_YEAR, _LAST_YEAR = 1500, 2200
 
 MEAN, LOCAL, ROWS, WHERE_MISSING = (
     "mean of all rows",
@@ -202,11 +203,15 @@ class PartialDependenceDisplay(PanelsDisplay):
         return "prediction" + (f", {self.outputs[0][1]}" if len(self.outputs) == 1 and self.outputs[0][1] else "")
 
     def panels(self) -> list[tuple[str, Chart]]:
-        scale = self._scale()
-        return [
-            (each.column, _map_axes(each) if isinstance(each, PairEffect) else self._chart(each, scale))
-            for each in self.effects
-        ]
+        scale, panels = self._scale(), []
+        for each in self.effects:
+            if isinstance(each, PairEffect):
+                x, y = each.x, each.y
+                chart = Chart(_scale_of(x), _scale_of(y), x.column, y.column, (), x.names)
+            else:
+                chart = self._chart(each, scale)
+            panels.append((each.column, chart))
+        return panels
 
     def _draw_map(self, effect: PairEffect, ax: Axes) -> None:
         k, y = self.outputs[0][0], effect.y
@@ -274,16 +279,15 @@ class PartialDependenceDisplay(PanelsDisplay):
 
 
 def _scale_of(effect: Effect | ColumnGrid) -> Scale:
-    x = Scale(-0.6, len(effect.names) - 0.4) if effect.names else Scale.over(effect.places)
-    if are_years(effect):
-        x = replace(x, whole=True, years=True)
-    if effect.form in ("month", "weekday"):
-        return DatePartScale(x.low, x.high, part=effect.form)
-    return x if effect.form in (None, "hour") else TimeScale(x.low, x.high, form=str(effect.form))
-
-
-def _map_axes(effect: PairEffect) -> Chart:
-    return Chart(_scale_of(effect.x), _scale_of(effect.y), effect.x.column, effect.y.column, (), effect.x.names)
+    if effect.names:
+        return Scale(-0.6, len(effect.names) - 0.4)
+    x, places, form = Scale.over(effect.places), effect.places, effect.form
+    if form is None:
+        are_years = places[0] >= _FIRST_YEAR and places[-1] <= _LAST_YEAR and (places % 1.0 == 0.0).all()
+        return replace(x, whole=True, years=True) if are_years else x
+    if form in ("month", "weekday"):
+        return DatePartScale(x.low, x.high, part=form)
+    return x if form == "hour" else TimeScale(x.low, x.high, form=form)
 
 
 def _edges(grid: ColumnGrid) -> F64:

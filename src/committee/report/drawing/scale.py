@@ -105,8 +105,9 @@ class TimeScale(Scale):
         steps = list(() if is_whole_days(self.form) else _SECONDS)
         steps += [step * SECONDS_PER_DAY for step in (_DAYS if "%Y" in self.form else (1.0,))]
         for step in steps:
-            if len(ticks := self._multiples(step)) <= most:
-                return ticks
+            first, last = -int(-self.low // step), int(self.high // step)
+            if last - first < most:
+                return [k * step for k in range(first, last + 1)]
         length = (self.high - self.low) / (30.4 * SECONDS_PER_DAY)
         for months in _MONTHS:
             if length / months <= most + 1 and len(ticks := self._first_days(months)) <= most:
@@ -116,10 +117,6 @@ class TimeScale(Scale):
     @property
     def _duration_unit(self) -> tuple[float, str]:
         return duration_unit(max(abs(self.low), abs(self.high)))
-
-    def _multiples(self, step: float) -> list[float]:
-        first, last = -int(-self.low // step), int(self.high // step)
-        return [k * step for k in range(first, min(last, first + 50) + 1)]
 
     def _first_days(self, step: int) -> list[float]:
         try:

@@ -27,16 +27,12 @@ def css(color: Color) -> str:
 def element(tag: str, content: str | Markup = "", **attributes: str | float | None) -> Markup:
     from markupsafe import Markup, escape
 
-    written = (
-        Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), _short(value))
-        for name, value in attributes.items()
-        if value is not None
-    )
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), Markup("").join(written), escape(content))
-
-
-def _short(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
+    written = Markup("")
+    for name, value in attributes.items():
+        if value is not None:
+            text = value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
+            written += Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), text)
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), written, escape(content))
 
 
 def breakable(text: str) -> Markup:
