@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.number_types import is_number
 from committee.data.text import is_unicode, quoted
 
 Category: TypeAlias = str | int | float | bool
@@ -58,23 +59,15 @@ class CategoryValues:
             raise ValueError("category values must be an object with 'values', 'unknown' and 'of', and nothing else")
         values, unknown, of = stored["values"], stored["unknown"], stored["of"]
         if isinstance(values, str):
-            values = _unpacked(values)
-        if not isinstance(values, list) or not all(_is_number(each) for each in [*values, unknown]):
+            try:
+                values = np.frombuffer(base64.b64decode(values, validate=True), dtype="<f8").tolist()
+            except ValueError:
+                values = None
+        if not isinstance(values, list) or not all(is_number(x) and abs(x) < MAX_VALUE for x in [*values, unknown]):
             raise ValueError(f"'values' and 'unknown' of category values must be numbers of size below {MAX_VALUE:g}")
         if not isinstance(of, str):
             raise ValueError(f"'of' of category values must be text, got {of!r}")
         return cls(tuple(float(each) for each in values), float(unknown), of)
-
-
-def _unpacked(packed: str) -> Any:
-    try:
-        return np.frombuffer(base64.b64decode(packed, validate=True), dtype="<f8").tolist()
-    except ValueError:
-        return None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_VALUE
 
 
 class UnknownCategoryError(ValueError):

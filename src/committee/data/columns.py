@@ -73,7 +73,12 @@ class Column:
         if isinstance(dtype, nw.Enum):
             return cls(name, _kind_of_categories(series, name), True, tuple(dtype.categories), series)
         if isinstance(dtype, nw.Categorical):
-            return cls(name, _kind_of_categories(series, name), True, _order_of_arrow(series), series)
+            order = None
+            if series.implementation.is_pyarrow() and (cells := series.to_native()).type.ordered:
+                # narwhals does not expose the order, and chunks may have dictionaries of their own
+                chunks = cells.unify_dictionaries().chunks
+                order = tuple(chunks[0].dictionary.to_pylist()) if chunks else ()
+            return cls(name, _kind_of_categories(series, name), True, order, series)
         if pandas_like and str(series.to_native().dtype) == "object":
             kind, series, seconds = _read_objects(series, name)
             return cls(name, kind, False, None, series, seconds)
@@ -87,7 +92,13 @@ class Column:
             return cls(name, "boolean", False, None, series)
         if dtype.is_numeric() or (isinstance(dtype, nw.Unknown) and series.null_count() == len(series)):
             return cls(name, "number", False, None, series)
-        raise ValueError(_refusal(series, name))
+        own_type = getattr(series.to_native(), "dtype", dtype)
+        if str(own_type).startswith("complex"):
+            remedy = "give its parts as two columns"
+            raise ValueError(f"Complex data not supported: column {name!r} holds {own_type}; {remedy}")
+        remedy = _REMEDIES.get(type(dtype).__name__, "make it numbers or text, or drop it")
+        shown = own_type if type(dtype).__name__ in ("Unknown", "Object") else dtype
+        raise ValueError(f"column {name!r} holds {shown}, which is neither numbers nor text nor dates; {remedy}")
 
     def is_categorical(self, chosen: bool | None) -> bool:
         if self.seconds is not None:
@@ -209,17 +220,6 @@ def in_declared_order(found: tuple[Category, ...], order: tuple[Any, ...] | None
     return tuple(occurring[category] for category in order if category in occurring)
 
 
-def _order_of_arrow(series: nw.Series[Any]) -> tuple[Any, ...] | None:
-    # narwhals does not expose the order
-    if not series.implementation.is_pyarrow():
-        return None
-    cells = series.to_native()
-    if not cells.type.ordered:
-        return None
-    chunks = cells.unify_dictionaries().chunks  # chunks may have dictionaries of their own
-    return tuple(chunks[0].dictionary.to_pylist()) if chunks else ()
-
-
 def _kind_of_categories(series: nw.Series[Any], name: str) -> Kind:
     kinds = {_kind_of_cell(value) for value in series.drop_nulls().unique().to_list()}
     if not kinds:
@@ -280,16 +280,6 @@ def _read_objects(series: nw.Series[Any], name: str) -> tuple[Kind, nw.Series[An
             "make all its cells text, or all of them numbers"
         )
     raise ValueError(f"column {name!r} holds Python objects ({found}); make its cells text or numbers")
-
-
-def _refusal(series: nw.Series[Any], name: str) -> str:
-    dtype = series.dtype
-    native = getattr(series.to_native(), "dtype", dtype)
-    if str(native).startswith("complex"):
-        return f"Complex data not supported: column {name!r} holds {native}; give its parts as two columns"
-    remedy = _REMEDIES.get(type(dtype).__name__, "make it numbers or text, or drop it")
-    shown = native if type(dtype).__name__ in ("Unknown", "Object") else dtype
-    return f"column {name!r} holds {shown}, which is neither numbers nor text nor dates; {remedy}"
 
 
 def _is_number(cell: str) -> bool:
@@ -461,16 +451,11 @@ def reject_duplicates(names: Iterable[str]) -> None:
 LEAST_ROWS = 20  # in smaller tables few measurements may all differ, and be sorted
 DISTINCT_TEXT = 0.95  # text with a larger share of distinct values identifies the rows
 
-_NAME = re.compile(
+_IDENTIFIER = re.compile(  # in names of columns
     r"(^|[^a-z])(id|ids|uuid|guid|pk)([^a-z]|$)"
     r"|(^|[^a-z])(no|nr|number|key)[^a-z]*$"  # a number of something is a count
     r"|^(row.?)?(index|idx)$"
 )
-
-
-def is_named_like_an_identifier(name: str) -> bool:
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-    return not name or name.startswith("Unnamed: ") or _NAME.search(words) is not None
 
 
 def text_reason(n_distinct: int, n: float) -> str | None:
@@ -488,4 +473,6 @@ def whole_number_reason(name: str, cells: NDArray[np.integer]) -> str | None:
         return "counts the rows" if abs(step) == 1 else f"counts the rows in steps of {step:,}"
     if int(cells.max()) - int(cells.min()) == n - 1:
         return f"holds each of {n:,} consecutive numbers once"
-    return f"has another number in each of the {n:,} rows" if is_named_like_an_identifier(name) else None
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    named_so = not name or name.startswith("Unnamed: ") or _IDENTIFIER.search(words) is not None
+    return f"has another number in each of the {n:,} rows" if named_so else None

@@ -186,7 +186,10 @@ def format_seconds(seconds: float, form: str) -> str:
         return f"{seconds:.6g} s"
     if is_whole_days(form):
         return moment.date().isoformat()
-    clock = moment.time().isoformat(_precision(moment))
+    precision = "seconds" if moment.second else "minutes"
+    if moment.microsecond:
+        precision = "milliseconds" if moment.microsecond % 1000 == 0 else "microseconds"
+    clock = moment.time().isoformat(precision)
     if "%Y" not in form:
         return clock
     return f"{moment.date().isoformat()} {clock}" + (" UTC" if form.endswith("z") else "")
@@ -199,12 +202,6 @@ def format_duration(seconds: float) -> str:
 
 def duration_unit(seconds: float) -> tuple[float, str]:
     return next(((size, name) for size, name in _UNITS if abs(seconds) >= 2.0 * size), (1.0, "seconds"))
-
-
-def _precision(moment: dt.datetime) -> str:
-    if moment.microsecond:
-        return "milliseconds" if moment.microsecond % 1000 == 0 else "microseconds"
-    return "seconds" if moment.second else "minutes"
 
 
 _MISSING = np.iinfo(np.int64).min  # of NumPy's times, as ticks

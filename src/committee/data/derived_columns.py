@@ -228,6 +228,8 @@ class TextTerms:
 
     @classmethod
     def learn(cls, texts: Iterable[str], n_components: int = N_COMPONENTS) -> Self | None:
+        from sklearn.decomposition import TruncatedSVD  # which few models need
+
         distinct = sorted(set(texts))
         distinct = distinct[:: -(-len(distinct) // LEARNED_TEXTS) or 1]
         terms: list[tuple[str, ...]] = []
@@ -239,10 +241,17 @@ class TextTerms:
                 counts = learner.fit_transform(distinct)
             except ValueError:  # no terms
                 counts = np.zeros((0, 0))
-            known = len(distinct) > 1 and counts.shape[1] > 1
-            terms.append(tuple(map(str, learner.get_feature_names_out())) if known else ())
-            idf.append(np.asarray(learner.idf_, dtype=np.float64) if known else np.zeros(0))
-            components.append(_components(counts, most) if known else np.zeros((0, 0)))
+            if len(distinct) < 2 or counts.shape[1] < 2:
+                terms.append(())
+                idf.append(np.zeros(0))
+                components.append(np.zeros((0, 0)))
+                continue
+            # texts of the same terms have no variance, by which scikit-learn divides
+            with one_blas_thread(), np.errstate(invalid="ignore"):
+                svd = TruncatedSVD(min(most, counts.shape[1] - 1), random_state=0).fit(counts)
+            terms.append(tuple(map(str, learner.get_feature_names_out())))
+            idf.append(np.asarray(learner.idf_, dtype=np.float64))
+            components.append(np.asarray(svd.components_.astype(np.float32).astype(np.float64)))
         return cls(tuple(terms), tuple(idf), tuple(components)) if any(terms) else None
 
     def __eq__(self, other: object) -> bool:
@@ -324,15 +333,6 @@ def _vectorizer(settings: dict[str, Any]) -> TfidfVectorizer:
     from sklearn.feature_extraction.text import TfidfVectorizer  # which few models need
 
     return TfidfVectorizer(**settings, sublinear_tf=True)
-
-
-def _components(counts: Any, most: int) -> F64:
-    from sklearn.decomposition import TruncatedSVD
-
-    # texts of the same terms have no variance, by which scikit-learn divides
-    with one_blas_thread(), np.errstate(invalid="ignore"):
-        svd = TruncatedSVD(min(most, counts.shape[1] - 1), random_state=0).fit(counts)
-    return np.asarray(svd.components_.astype(np.float32).astype(np.float64))
 
 
 def _unpacked(packed: str, n_terms: int) -> F64:

@@ -296,15 +296,11 @@ def read_schema(stored: Any) -> TableSchema:
         table = {**table, "categories": stored["categories"][: len(names) if isinstance(names, list) else 0]}
     given = TableSchema.from_json(table)
     found = [kind.from_json(each, given) for key, kind in _KINDS.items() for each in derived[key]]
-    made = DerivedTable.of(given, sorted(found, key=lambda one: one.column), _left_out(derived, given))
+    left_out = derived.get("left_out", [])
+    places = [j for j in range(given.n_features) if isinstance(left_out, list) and j in left_out]
+    if left_out != places or any(type(j) is not int for j in left_out) or len(places) == given.n_features:
+        raise ValueError(f"'left_out' of derived columns is {left_out!r}; it must be ascending numbers of some columns")
+    made = DerivedTable.of(given, sorted(found, key=lambda one: one.column), places)
     if matrix.names != made.names:
         raise ValueError("the names of a table schema are not those of its columns and derived columns")
     return made.of_matrix(matrix)
-
-
-def _left_out(stored: dict[str, Any], given: TableSchema) -> list[int]:
-    found = stored.get("left_out", [])
-    places = [j for j in range(given.n_features) if isinstance(found, list) and j in found]
-    if found != places or any(type(j) is not int for j in found) or len(found) == given.n_features:
-        raise ValueError(f"'left_out' of derived columns is {found!r}; it must be ascending numbers of some columns")
-    return places

@@ -22,7 +22,7 @@ from committee.data.design import Design
 from committee.data.labels import CodedText, Labels, encode_classes
 from committee.data.matrices import Matrix, SparseMatrix, as_sparse_matrix, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Mask
-from committee.data.out_of_core.training_pieces import OutOfCoreMatrix, replace_columns
+from committee.data.out_of_core.training_pieces import OutOfCoreMatrix
 from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import (
     ClassTarget,
@@ -145,7 +145,11 @@ class WeightedRows:
 
     def _with_columns(self, numbers: NDArray[np.float64]) -> Self:
         assert self.levels is not None and not isinstance(self.X, SparseMatrix)
-        return replace(self, X=replace_columns(self.X, self.levels.columns, numbers))
+        if isinstance(self.X, OutOfCoreMatrix):
+            return replace(self, X=self.X.with_columns(self.levels.columns, numbers))
+        changed = self.X.copy()
+        changed[:, list(self.levels.columns)] = numbers
+        return replace(self, X=changed)
 
     @property
     def count(self) -> float:

@@ -91,7 +91,12 @@ class TableSchema:
         if not self.categories:
             raise ValueError("a table must have at least one column, got 0 feature(s)")
         if self.names is not None:
-            _check_names(self.names, len(self.categories))
+            if len(self.names) != len(self.categories):
+                raise ValueError(f"a table schema has {len(self.names)} names for {len(self.categories)} columns")
+            for name in self.names:
+                if not isinstance(name, str) or not is_unicode(name):
+                    raise ValueError(f"a column name must be Unicode text, got {name!r}")
+            reject_duplicates(self.names)
         for j, categories in enumerate(self.categories):
             if categories is not None:
                 check_categories(categories, self.column(j))
@@ -376,7 +381,8 @@ class TableSchema:
         encoded, infinite = np.empty((len(frame), self.n_features)), False
         for start in range(0, self.n_features, _COLUMNS):
             group = columns[start : start + _COLUMNS]
-            cells = [_doubles_or_floats(self._cells(column, j, all_known)) for j, column in enumerate(group, start)]
+            given = [self._cells(column, j, all_known) for j, column in enumerate(group, start)]
+            cells = [each if each.dtype in (np.float64, np.float32) else each.astype(np.float64) for each in given]
             infinite |= _core.put_together(cells, encoded, start, n_threads)
         if infinite:
             self._reject_infinity(encoded)
@@ -411,19 +417,6 @@ class TableSchema:
             if np.count_nonzero(infinite):
                 row, j = np.argwhere(infinite)[0]
                 raise ValueError(infinity_message(self.column(j), start + row))
-
-
-def _doubles_or_floats(cells: NDArray[Any]) -> NDArray[np.float64] | NDArray[np.float32]:
-    return cells if cells.dtype in (np.float64, np.float32) else cells.astype(np.float64)
-
-
-def _check_names(names: tuple[Any, ...], n_columns: int) -> None:
-    if len(names) != n_columns:
-        raise ValueError(f"a table schema has {len(names)} names for {n_columns} columns")
-    for name in names:
-        if not isinstance(name, str) or not is_unicode(name):
-            raise ValueError(f"a column name must be Unicode text, got {name!r}")
-    reject_duplicates(names)
 
 
 def column_number(column: Any, table: TableSchema, parameter: str) -> int:

@@ -75,7 +75,10 @@ _VALUES = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\d,.]*\d|\d")
 def merge_alike(notes: Iterable[str]) -> list[str]:
     alike: dict[str, list[str]] = {}
     for note in dict.fromkeys(notes):
-        alike.setdefault(_template(note) if _OF_COLUMN.match(note) else note, []).append(note)
+        template = note
+        if _OF_COLUMN.match(note):
+            template = re.sub(r"\?[?,() ]*", "?", _VALUES.sub("?", _OPTION_VALUE.sub(r"\1 ?", note)))
+        alike.setdefault(template, []).append(note)
     merged = []
     for same in alike.values():
         if len(same) < 3:
@@ -85,10 +88,6 @@ def merge_alike(notes: Iterable[str]) -> list[str]:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         merged.append(f"{same[0]}; and similarly for the columns {', '.join(names[:MOST_NAMED])}{more}")
     return merged
-
-
-def _template(note: str) -> str:
-    return re.sub(r"\?[?,() ]*", "?", _VALUES.sub("?", _OPTION_VALUE.sub(r"\1 ?", note)))
 
 
 def shortened(text: str, most: int = 28) -> str:

@@ -55,14 +55,11 @@ def decode(document: object) -> Any:
         if kind == "array" and isinstance(content, dict):
             return decode_array(content)
         if kind == "dict" and isinstance(content, list):
-            return dict(_pair(item) for item in content)
+            for item in content:
+                if not isinstance(item, list) or len(item) != 2 or isinstance(item[0], (dict, list)):
+                    raise ValueError("a dict holds something that is no pair of key and value")
+            return {decode(key): decode(item) for key, item in content}
     raise ValueError(f"{str(document)[:60]!r} stands for no value")
-
-
-def _pair(item: object) -> tuple[Any, Any]:
-    if isinstance(item, list) and len(item) == 2 and not isinstance(item[0], (dict, list)):
-        return decode(item[0]), decode(item[1])
-    raise ValueError("a dict holds something that is no pair of key and value")
 
 
 def encode_array(array: NDArray[Any], name: str) -> dict[str, Any]:
@@ -72,7 +69,13 @@ def encode_array(array: NDArray[Any], name: str) -> dict[str, Any]:
             f"{name} is an array of {array.dtype} and shape {array.shape}; a model file holds vectors of "
             "booleans, numbers or text. Give lists of these instead."
         )
-    values = [_scalar(item, name) for item in array.tolist()]
+    for item in array.tolist():
+        if isinstance(item, (list, tuple, dict, np.ndarray)):
+            raise TypeError(
+                f"{name} holds a {type(item).__name__}; an array in a model file holds booleans, numbers or text. Use "
+                "skops.io.dump or joblib.dump."
+            )
+    values = [encode(item, name) for item in array.tolist()]
     if kind == "str":
         _check_width(values, name)
     return {"dtype": kind, "values": values}
@@ -81,15 +84,6 @@ def encode_array(array: NDArray[Any], name: str) -> dict[str, Any]:
 def _check_width(values: list[str], name: str) -> None:
     if (characters := len(values) * max(map(len, values), default=0)) > MAX_TEXT:
         raise ValueError(f"{name} takes {characters:,} characters as an array; at most {MAX_TEXT:,} are stored.")
-
-
-def _scalar(item: object, name: str) -> Any:
-    if isinstance(item, (list, tuple, dict, np.ndarray)):
-        raise TypeError(
-            f"{name} holds a {type(item).__name__}; an array in a model file holds booleans, numbers or text. Use "
-            "skops.io.dump or joblib.dump."
-        )
-    return encode(item, name)
 
 
 def decode_array(document: dict[str, Any]) -> NDArray[Any]:

@@ -436,11 +436,3 @@ class _SampledCells:
             now[:, j] = hashes[np.where(np.isnan(now[:, j]), -1, now[:, j]).astype(np.intp)]
         if not np.array_equal(self.cells[begin:end], now, equal_nan=True):
             raise ValueError(f"{name} holds other rows than in the first pass; {_SAME}")
-
-
-def replace_columns(X: F64 | OutOfCoreMatrix, columns: Sequence[int], numbers: F64) -> F64 | OutOfCoreMatrix:
-    if isinstance(X, OutOfCoreMatrix):
-        return X.with_columns(columns, numbers)
-    changed = X.copy()
-    changed[:, list(columns)] = numbers
-    return changed
