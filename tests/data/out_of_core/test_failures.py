@@ -127,20 +127,14 @@ def test_pieces_that_change():
     refuses(scan(Changing(parts, parts[::-1])), "piece 0 holds other rows than in the first pass.*in the same order")
 
 
-def other_categories(dtype: Any) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """A frame whose column has two categories, one with a third in its last row, and one with others in all rows."""
-    kept = np.where(RNG.random(N) < 0.5, "x", "y").tolist()
-    late, changed = kept.copy(), kept[::-1]
-    late[-1] = "new"
-    frames = [FRAME.with_columns(c=pl.Series(cells, dtype=dtype)) for cells in (kept, late, changed)]
-    return frames[0], frames[1], frames[2]
-
-
 @pytest.mark.parametrize("library", ["polars", "Enum", "pandas", "Arrow", "codes"])
 def test_categories_that_change(library):
     settings: dict[str, Any] = {}
-    frames = other_categories(pl.Enum(["y", "new", "x"]) if library == "Enum" else pl.String)
-    given: list[Any] = list(frames)
+    dtype = pl.Enum(["y", "new", "x"]) if library == "Enum" else pl.String
+    kept = np.where(RNG.random(N) < 0.5, "x", "y").tolist()
+    columns = (kept, [*kept[:-1], "new"], kept[::-1])  # a third category in the last row, and other cells in all rows
+    frames = [FRAME.with_columns(c=pl.Series(cells, dtype=dtype)) for cells in columns]
+    given: list[Any] = frames
     if library == "pandas":
         given = [frame.to_pandas().astype({"c": "category"}) for frame in frames]
     if library == "Arrow":

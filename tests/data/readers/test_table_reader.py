@@ -33,15 +33,6 @@ MESSY = {
 }
 
 
-def dialect(name: str, folder: Path) -> tuple[Path, dict[str, Any]]:
-    """A file of a dialect of the tests of the command line, and the parameters of its reader."""
-    if name == "formats":
-        return written(folder / "all.csv", cells()), {"target": "answer", "missing": ["-999"]}
-    if name in UNTIDY:
-        return untidy(folder / "untidy.csv", **UNTIDY[name]), {"target": "y"}
-    return written_as(folder, name), {"target": "answer"}
-
-
 def of_python(path: Any, **parameters: Any) -> tuple[Any, TableReader]:
     reader = TableReader(free_text=False, **parameters)
     model = TreeVoter(min_samples_leaf=1, random_state=0).fit(*reader.fit_read(path))
@@ -58,7 +49,11 @@ def content(model: Any, path: Path) -> bytes:
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", ["formats", *UNTIDY, *WAYS])
 def test_python_and_the_command_line_give_the_same_model(name: str, tmp_path: Path) -> None:
-    path, parameters = dialect(name, tmp_path)
+    parameters: dict[str, Any] = {"target": "y" if name in UNTIDY else "answer"}
+    if name == "formats":
+        path, parameters["missing"] = written(tmp_path / "all.csv", cells()), ["-999"]
+    else:
+        path = untidy(tmp_path / "untidy.csv", **UNTIDY[name]) if name in UNTIDY else written_as(tmp_path, name)
     model, reader = of_python(path, **parameters)
     missing = ("--missing", ",".join(parameters["missing"])) if "missing" in parameters else ()
     said = succeed("fit", path, "-t", parameters["target"], *TREE, *missing, "-o", tmp_path / "cli.safetensors").stderr

@@ -286,7 +286,7 @@ def test_examples(name: str, shape: tuple[int, int], labels: set[str], tmp_path:
     np.testing.assert_array_equal(z, y)
 
 
-def test_examples_are_all_there() -> None:
+def test_another_name_of_an_example_gets_a_hint() -> None:
     with pytest.raises(ValueError, match="name 'Iris' is no example table; did you mean 'iris'"):
         load_example("Iris")
 

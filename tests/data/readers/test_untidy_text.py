@@ -150,7 +150,7 @@ def test_negative_numbers_of_accountants(tmp_path: Path) -> None:
 def test_nul_bytes_are_refused_with_their_line(tmp_path: Path) -> None:
     for row in ("1,2\0.5,yes\n", "1,2.5,y\0es\n"):
         with pytest.raises(ValueError, match=r"has a NUL byte in line 7 \(column '[by]'\)"):
-            read_table(written(tmp_path, "# remark\n\n" + TABLE + "\n".replace("\n", "") + row))
+            read_table(written(tmp_path, "# remark\n\n" + TABLE + row))
 
 
 def test_infinity_is_named_by_line_and_column_or_missing(tmp_path: Path) -> None:

@@ -246,9 +246,13 @@ class TextFiles:
     def types(self) -> tuple[dict[str, pl.DataType], ...]:
         import polars as pl
 
-        own = [_types_of(path, self.form) for path in self.files]  # a column has one type in all files
+        own: list[dict[str, pl.DataType]] = []  # a column has one type in all files
         for path in self.files:
-            reject_nul_bytes_of_file(SeparatedText.of(table_file(path), self.form))
+            text = SeparatedText.of(table_file(path), self.form)
+            distinct_header(text.file, read_header(text))  # polars would rename duplicates
+            with _errors_of(path, self.form):
+                own.append(dict(_scanned(path, self.form, infer_schema_length=None).collect_schema()))
+            reject_nul_bytes_of_file(text)
         common: dict[str, pl.DataType] = {}
         for path, types in zip(self.files, own, strict=True):
             if set(types) != set(own[0]):
@@ -299,7 +303,18 @@ class TextFiles:
     @cached_property
     def lines(self) -> tuple[tuple[int, Sequence[int]], ...]:
         """Per file, the number of rows, and the indices of those that are blank."""
-        return tuple(_lines_of(path, self.form) for path in self.files)
+        import polars as pl
+
+        found: list[tuple[int, Sequence[int]]] = []
+        for path in self.files:
+            text = SeparatedText.of(table_file(path), self.form)
+            names = read_header(text)
+            with _errors_of(path, self.form):
+                rows = _scanned(path, self.form, infer_schema=False, null_values=None)
+                n, n_null = rows.select(pl.len(), pl.last().null_count().alias("")).collect().row(0)
+            # in a file of one column a blank line is a missing cell; short rows are filled up with null
+            found.append((n, blank_lines(text, len(names)) if n_null and len(names) > 1 else ()))
+        return tuple(found)
 
     @property
     def n_rows(self) -> int:
@@ -345,13 +360,6 @@ def _line_of_file(path: Path, form: FileFormat, n_columns: int, first: int, row:
     return f"line {text.line_of_row(first + row, n_columns):,} of {text.file}"
 
 
-def _types_of(path: Path, form: FileFormat) -> dict[str, pl.DataType]:
-    text = SeparatedText.of(table_file(path), form)
-    distinct_header(text.file, read_header(text))  # polars would rename duplicates
-    with _errors_of(path, form):
-        return dict(_scanned(path, form, infer_schema_length=None).collect_schema())
-
-
 def _types_of_cells(
     path: Path, form: FileFormat, types: dict[str, pl.DataType], of_files: Sequence[dict[str, pl.DataType]]
 ) -> dict[str, pl.DataType]:
@@ -365,18 +373,6 @@ def _types_of_cells(
     with _errors_of(path, form):
         cells = _scanned(path, form, schema=types).select(pl.col(asked).count()).collect().row(0, named=True)
     return {name: dtype for name, dtype in types.items() if cells.get(name) != 0}
-
-
-def _lines_of(path: Path, form: FileFormat) -> tuple[int, Sequence[int]]:
-    import polars as pl
-
-    text = SeparatedText.of(table_file(path), form)
-    names = read_header(text)
-    with _errors_of(path, form):
-        rows = _scanned(path, form, infer_schema=False, null_values=None)
-        n, n_null = rows.select(pl.len(), pl.last().null_count().alias("")).collect().row(0)
-    # in a file of one column a blank line is a missing cell; short rows are filled up with null
-    return n, blank_lines(text, len(names)) if n_null and len(names) > 1 else ()
 
 
 def _scanned(path: Path, form: FileFormat, blank: Sequence[int] = (), **options: Any) -> pl.LazyFrame:

@@ -189,13 +189,12 @@ def natural_key(path: Path) -> list[str | int]:
 
 def _within(folder: Path, paths: Iterable[Path], asked: str) -> tuple[FoundFile, ...]:
     n = len(folder.parts)
-    kept = [path for path in paths if not any(_is_hidden(part, asked) for part in path.parts[n:]) and path.is_file()]
+    kept = []
+    for path in paths:
+        hidden = [part for part in path.parts[n:] if part[0] == "." or (part[0] == "_" and "=" not in part)]
+        if all(part[0] in asked for part in hidden) and path.is_file():
+            kept.append(path)
     return tuple(FoundFile(path, path.parts[n:-1]) for path in sorted(kept, key=natural_key))
-
-
-def _is_hidden(name: str, asked: str) -> bool:
-    hidden = name.startswith(".") or (name.startswith("_") and "=" not in name)
-    return hidden and name[0] not in asked
 
 
 def source_of(given: Any) -> TableSource:
@@ -288,15 +287,6 @@ def draw_stratified_rows(y: NDArray[Any], n: int) -> NDArray[np.int64]:
         return np.arange(len(y))
     if n < len(classes):
         raise ValueError(f"a sample of {n:,} rows has no room for the {len(classes):,} classes; draw more")
-    rng, drawn = np.random.default_rng(SEED), []
-    by_class = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
-    for rows, size in zip(by_class, _sizes(counts, n), strict=True):
-        drawn.append(rng.choice(rows, size, replace=False))
-    found: NDArray[np.int64] = np.sort(np.concatenate(drawn))
-    return found
-
-
-def _sizes(counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     # shares rounded down, the rest by the largest remainders
     shares = counts * (n / counts.sum())
     sizes: NDArray[np.int64] = np.maximum(1, np.floor(shares).astype(np.int64))
@@ -305,7 +295,11 @@ def _sizes(counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
         sizes[np.argsort(sizes - shares, kind="stable")[:-over]] += 1
     for _ in range(over):  # classes with a share of less than one row take it from larger ones
         sizes[np.argmax(np.where(sizes > 1, sizes - shares, -np.inf))] -= 1
-    return sizes
+    rng = np.random.default_rng(SEED)
+    by_class = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
+    drawn = [rng.choice(rows, size, replace=False) for rows, size in zip(by_class, sizes, strict=True)]
+    found: NDArray[np.int64] = np.sort(np.concatenate(drawn))
+    return found
 
 
 def read_numbered_rows(pieces: Pieces, rows: NDArray[np.int64]) -> pl.DataFrame:

@@ -62,7 +62,7 @@ class Piece:
         wanted = [name for name in frame.columns if name not in without] if columns is None else list(columns)
         if wanted == frame.columns:
             return self
-        self._check(wanted, frame.columns)
+        _check_columns(wanted, frame.columns)
         return replace(self, X=frame.select(wanted).to_native())
 
     def column(self, name: str) -> Labels:
@@ -73,7 +73,7 @@ class Piece:
                 f"{name!r} names a column, but the pieces are arrays, without names; give an array, or (X, y, weight)"
             )
         frame = open_frame(self.X)
-        self._check([name], frame.columns)
+        _check_columns([name], frame.columns)
         cells = frame[name]
         if cells.null_count():
             raise ValueError(f"column {name!r} is missing in {cells.null_count()} rows; leave such rows out")
@@ -86,11 +86,11 @@ class Piece:
         found: NDArray[Any] = cells.to_numpy()
         return found
 
-    @staticmethod
-    def _check(wanted: Sequence[str], names: Sequence[str]) -> None:
-        for name in wanted:
-            if name not in names:
-                raise ValueError(f"there is no column {name!r}; {suggest_names(name, names)}")
+
+def _check_columns(wanted: Sequence[str], names: Sequence[str]) -> None:
+    for name in wanted:
+        if name not in names:
+            raise ValueError(f"there is no column {name!r}; {suggest_names(name, names)}")
 
 
 @dataclass(frozen=True)
@@ -250,9 +250,7 @@ class LazyFrameSource:
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         wanted = list(self.names if columns is None else columns)
-        for name in wanted:
-            if name not in self.names:
-                raise ValueError(f"there is no column {name!r}; {suggest_names(name, self.names)}")
+        _check_columns(wanted, self.names)
         chosen, size, first = self.frame.select(wanted), default_chunk_rows(len(wanted)), 0
         before = f"{self.of}, " if self.of else ""
         with self._errors():

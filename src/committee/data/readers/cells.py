@@ -219,36 +219,26 @@ def _match_any(texts: pl.Series, patterns: Iterable[str]) -> pl.Series:
     return functools.reduce(operator.or_, masks)
 
 
-def _minus_in_front(stripped: pl.Series) -> pl.Series:
-    if not stripped.str.contains(r"\)|-\D*$|^[\u2212\u2013]|^-\s").any():
-        return stripped
-    for pattern, replacement in _NEGATIVES:
-        stripped = stripped.str.replace(pattern, re.sub(r"\\(\d)", r"${\1}", replacement))
-    return stripped
-
-
 def parse_numbers(texts: pl.Series, form: str) -> pl.Series:
     """Parse numbers of a format, other text as null; 12 % is 0.12, and (1.23) is -1.23."""
     base, _, sign = form.partition(" ")
-    stripped = _minus_in_front(texts.str.strip_chars())
-    if sign:
-        stripped = _without_sign(stripped, sign)
+    stripped = texts.str.strip_chars()
+    if stripped.str.contains(r"\)|-\D*$|^[\u2212\u2013]|^-\s").any():
+        for pattern, replacement in _NEGATIVES:
+            stripped = stripped.str.replace(pattern, re.sub(r"\\(\d)", r"${\1}", replacement))
+    if sign:  # null for a cell without the sign, or with two
+        escaped, spaces = re.escape(sign), r"[\s\u00a0\u202f]*"
+        before, behind = rf"^([+-]?){spaces}{escaped}{spaces}([+-]?[\d.,])", rf"([\d.,]){spaces}{escaped}$"
+        once = stripped.str.count_matches(sign, literal=True) == 1
+        there = once & (stripped.str.contains(before) | stripped.str.contains(behind))
+        there |= stripped.str.contains(_INFINITE)
+        bare = stripped.str.replace(before, "${1}${2}").str.replace(behind, "${1}")
+        stripped = bare.set(~there.fill_null(False), None)
     fits = stripped.str.contains(_PATTERNS[base])
     plain = stripped.str.replace_all(_BETWEEN[base], "").str.replace(",", ".", literal=True)
     found = parse_plain_numbers(plain)
     found = found.set(~fits.fill_null(False), None)
     return found / 100.0 if sign == PERCENT else found
-
-
-def _without_sign(stripped: pl.Series, sign: str) -> pl.Series:
-    # null for a cell without the sign, or with two
-    escaped, spaces = re.escape(sign), r"[\s\u00a0\u202f]*"
-    before, behind = rf"^([+-]?){spaces}{escaped}{spaces}([+-]?[\d.,])", rf"([\d.,]){spaces}{escaped}$"
-    once = stripped.str.count_matches(sign, literal=True) == 1
-    there = once & (stripped.str.contains(before) | stripped.str.contains(behind))
-    there |= stripped.str.contains(_INFINITE)
-    bare = stripped.str.replace(before, "${1}${2}").str.replace(behind, "${1}")
-    return bare.set(~there.fill_null(False), None)
 
 
 def cell_sign(cell: str) -> str | None:

@@ -106,18 +106,18 @@ def _is_of_numbers(column: pl.Series) -> bool:
 
 
 def id_like_columns(frame: pl.DataFrame) -> dict[str, str]:
-    reasons = {column.name: _reason(column) for column in frame.get_columns()}
-    return {name: reason for name, reason in reasons.items() if reason is not None}
-
-
-def _reason(column: pl.Series) -> str | None:
     import polars as pl
 
-    if is_text(column):
-        return text_reason(column.drop_nulls().n_unique(), len(column))
-    if not column.dtype.is_integer() or column.dtype in (pl.Int128, pl.UInt128) or column.null_count():
-        return None
-    return whole_number_reason(column.name, column.to_numpy())
+    found: dict[str, str] = {}
+    for column in frame.get_columns():
+        reason = None
+        if is_text(column):
+            reason = text_reason(column.drop_nulls().n_unique(), len(column))
+        elif column.dtype.is_integer() and column.dtype not in (pl.Int128, pl.UInt128) and not column.null_count():
+            reason = whole_number_reason(column.name, column.to_numpy())
+        if reason is not None:
+            found[column.name] = reason
+    return found
 
 
 def nearly_numeric_columns(frame: pl.DataFrame) -> dict[str, str]:
@@ -280,12 +280,6 @@ class LearnedColumns:
         numbered = bool(self.used) and all(re.fullmatch(r"column_\d+", name) for name in self.used)
         header = None if numbered and form.header else form.header  # None: detected
         return replace(form, missing=tuple(dict.fromkeys([*form.missing, *self.missing])), header=header)
-
-    def declare(self, frame: pl.DataFrame) -> pl.DataFrame:
-        import polars as pl
-
-        texts = [name for name in self.declared if frame.schema[name] == pl.String]
-        return frame.with_columns(pl.col(texts).cast(pl.Categorical))
 
     def strip(self, frame: pl.DataFrame) -> pl.DataFrame:
         return strip_cells(frame)[0] if self.levels is None else strip_to_levels(frame, self.levels)

@@ -48,7 +48,14 @@ class FileFormat:
         if self.decimal not in (None, ".", ","):
             raise ValueError(f"decimal {self.decimal!r} is neither '.' nor ','")
         if self.encoding is not None:
-            _check_encoding(self.encoding)
+            try:
+                known = codecs.lookup(self.encoding)._is_text_encoding  # there are also encodings of bytes to bytes
+            except (LookupError, ValueError):
+                known = False
+            if not known:
+                raise ValueError(
+                    f"there is no text encoding {self.encoding!r}; often met are utf-8, cp1252, latin-1 and utf-16"
+                )
         if self.dates not in (None, *DATE_ORDERS):
             raise ValueError(f"dates {self.dates!r} is none of {', '.join(DATE_ORDERS)}")
         if self.skip_lines is not None and self.skip_lines < 0:
@@ -63,15 +70,6 @@ class FileFormat:
 
 
 DEFAULT_FORMAT = FileFormat()
-
-
-def _check_encoding(name: str) -> None:
-    try:
-        if codecs.lookup(name)._is_text_encoding:  # there are also encodings of bytes to bytes
-            return
-    except (LookupError, ValueError):
-        pass
-    raise ValueError(f"there is no text encoding {name!r}; often met are utf-8, cp1252, latin-1 and utf-16")
 
 
 Kind: TypeAlias = Literal["text", "lines", "sheets", "parquet", "arrow"]
@@ -268,16 +266,12 @@ def may_be_in_numbers(lines: Sequence[str], decimal: str | None) -> bool:
 
 def _most_alike(lines: Sequence[str], mark: str) -> tuple[int, bool, int]:
     # most lines with the same number of cells, whether the first is one of them, and this number
-    lengths = [len(row) for row in _split_lines(lines, mark) if row]
+    try:
+        lengths = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
+    except csv.Error:
+        lengths = []
     (width, n), *_ = *Counter(length for length in lengths if length > 1).most_common(1), (0, 0)
     return n, lengths[:1] == [width], width
-
-
-def _split_lines(lines: Sequence[str], mark: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(lines, delimiter=mark))
-    except csv.Error:
-        return []
 
 
 def candidate_separators(usual: str) -> tuple[str, ...]:
@@ -338,12 +332,11 @@ def _line_of_names(lines: Sequence[str], mark: str) -> int | None:
 
 def _has_numbers(rows: Sequence[Sequence[str]]) -> bool:
     # whether a column has numbers, also with decimal commas or as (1.23) or 1.23-, and missing cells alone
-    columns = ([cell for cell in column if cell.strip() not in MISSING] for column in zip(*rows, strict=True))
-    return any(column and all(map(_is_any_number, column)) for column in columns)
-
-
-def _is_any_number(cell: str) -> bool:
-    return is_number(cell.replace(",", ".").strip("() ").removesuffix("-"))
+    for column in zip(*rows, strict=True):
+        present = [cell.replace(",", ".").strip("() ") for cell in column if cell.strip() not in MISSING]
+        if present and all(is_number(cell.removesuffix("-")) for cell in present):
+            return True
+    return False
 
 
 def _filled(row: Sequence[str]) -> int:

@@ -168,17 +168,16 @@ class SeparatedText:
     def read_csv(self, **options: Any) -> pl.DataFrame:
         import polars as pl
 
-        plain = self.file.packing is None and self.is_utf_8 and not self.aligned
-        source = check_utf_8_path(self.file.path) if plain else self._as_utf_8()
-        return pl.read_csv(source, **self.options, **options)
-
-    def _as_utf_8(self) -> io.BytesIO:
+        if self.file.packing is None and self.is_utf_8 and not self.aligned:
+            return pl.read_csv(check_utf_8_path(self.file.path), **self.options, **options)
         with self.file.opened() as opened, self.errors():
-            whole = read_unpacked(self.file, opened, file_format.MAX_LINE)
+            unpacked = read_unpacked(self.file, opened, file_format.MAX_LINE)
             if self.aligned:
-                lines = self.numbered_lines(io.TextIOWrapper(whole, self.encoding, newline=""))
-                return io.BytesIO("".join(line for _, line in lines).encode())
-            return whole if self.is_utf_8 else io.BytesIO(whole.read().decode(self.encoding).encode())
+                lines = self.numbered_lines(io.TextIOWrapper(unpacked, self.encoding, newline=""))
+                unpacked = io.BytesIO("".join(line for _, line in lines).encode())
+            elif not self.is_utf_8:
+                unpacked = io.BytesIO(unpacked.read().decode(self.encoding).encode())
+        return pl.read_csv(unpacked, **self.options, **options)
 
 
 @contextmanager
@@ -379,19 +378,14 @@ def _nul_message(text: SeparatedText, line: int, column: str) -> str:
 def no_header_note(text: SeparatedText, frame: pl.DataFrame) -> tuple[str, ...]:
     numeric = [column.dtype.is_numeric() for column in frame.get_columns()]
     names = [name for name, own in zip(frame.columns, numeric, strict=True) if own]
-    if not text.header or not names or not all(map(is_number, names)) or _are_consecutive(names):
+    if not text.header or not names or not all(map(is_number, names)):
         return ()
+    if all(name.strip().isdecimal() for name in names) and len({int(name) - k for k, name in enumerate(names)}) == 1:
+        return ()  # consecutive, such as the numbers of columns, and years
     others = (column for column, own in zip(frame.get_columns(), numeric, strict=True) if not own)
     if not all(column.name in set(map(str, column.to_list())) for column in others):
         return ()
     return (f"the column names of {text.file} look like a row of data ({quoted(frame.columns, 5)}); {NO_HEADER}",)
-
-
-def _are_consecutive(names: Sequence[str]) -> bool:
-    # such as the numbers of columns, and years
-    if not all(name.strip().isdecimal() for name in names):
-        return False
-    return len({int(name) - k for k, name in enumerate(names)}) == 1
 
 
 def distinct_header(file: TableFile, names: Sequence[str]) -> list[str]:

@@ -373,7 +373,11 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             raise ValueError(f"the table lacks the columns {quoted(missing)}, which were learned; add them")
         if self._columns.names is None:  # fitted on an array: columns match by position
             return frame if self.target is None else frame.drop(self.target, strict=False)
-        return self._columns.declare(restore_times(frame.select(self._columns.used), self._columns.typed))
+        import polars as pl
+
+        frame = restore_times(frame.select(self._columns.used), self._columns.typed)
+        texts = [name for name in self._columns.declared if frame.schema[name] == pl.String]
+        return frame.with_columns(pl.col(texts).cast(pl.Categorical))
 
     def _read(
         self,

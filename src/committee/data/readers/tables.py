@@ -283,7 +283,8 @@ def read_raw_cells(path: Path, names: Sequence[str], form: FileFormat, option: s
     file = table_file(path)
     if file.kind == "sheets":
         frame, _ = drop_nameless(file, read_sheet(file, form.sheet, but=names)[0])
-        return with_whole_numbers(frame.select(check_names(names, frame.columns, option)))
+        columns = frame.select(check_names(names, frame.columns, option)).get_columns()
+        return frame.select(map(_whole, columns))
     if file.kind != "text":
         frame = read_typed(file)
         return frame.select(check_names(names, frame.columns, option))
@@ -340,10 +341,6 @@ def _typed(column: pl.Series) -> pl.Series:
         are_numbers = numbers.null_count() == present.null_count() and not are_digit_codes(present)
         column = numbers if are_numbers else present
     return _whole(column)
-
-
-def with_whole_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(_whole(column) for column in frame.get_columns())
 
 
 def _whole(column: pl.Series) -> pl.Series:
