@@ -27,11 +27,6 @@ from tests.oracles import traverse
 K = 11
 
 
-def sparse(forest: Forest) -> Forest:
-    assert forest.value is not None
-    return replace(forest, value=None, shares=ClassShares.of_dense(forest.value, forest.feature < 0))
-
-
 @st.composite
 def twins(draw: st.DrawFn) -> tuple[Forest, Forest, np.ndarray]:
     """Trees whose leaves have shares of one to K classes, dense and sparse; and rows."""
@@ -44,8 +39,8 @@ def twins(draw: st.DrawFn) -> tuple[Forest, Forest, np.ndarray]:
     counts[np.arange(len(counts)), rng.integers(0, K, len(counts))] += 1
     counts[forest.feature >= 0] = 0
     value = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    dense = replace(forest, value=value)
-    return dense, sparse(dense), traverse.random_rows(rng, 20, categories)
+    sparse = replace(forest, value=None, shares=ClassShares.of_dense(value, forest.feature < 0))
+    return replace(forest, value=value), sparse, traverse.random_rows(rng, 20, categories)
 
 
 def assert_alike(dense: Forest, found: Forest, X: np.ndarray) -> None:

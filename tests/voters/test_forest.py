@@ -304,9 +304,9 @@ def rounds_that_vote(votes: np.ndarray) -> Rounds:
 
 
 @st.composite
-def ballots(draw: st.DrawFn, least: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def ballots(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     """Votes (n, T, K) and weights (T,)."""
-    n, T, K = draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw(st.integers(least, 4))
+    n, T, K = draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
     flat = draw(st.lists(values_of, min_size=n * T * K, max_size=n * T * K))
     weights = draw(st.lists(st.floats(-3, 3), min_size=T, max_size=T))
     return np.array(flat).reshape(n, T, K), np.array(weights)

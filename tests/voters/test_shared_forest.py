@@ -22,7 +22,6 @@ from committee import (
     RandomForestClassifier,
     RandomForestRegressor,
     SBPMTClassifier,
-    load,
 )
 from committee.files.documents import Tensors, to_single
 from committee.learners.reweighting.leaf_cuts import TreeNodes
@@ -314,7 +313,7 @@ def test_votes_and_explanations_stay_to_the_tolerance(learner, n_classes, tmp_pa
     explain = probability_contributions if hasattr(model, "classes") else tree_contributions
     assert_allclose(explain(small, X[:5]), explain(model, X[:5]), atol=1e-5)
     small.save(tmp_path / "m.safetensors")
-    again = load(tmp_path / "m.safetensors")
+    again = committee.load(tmp_path / "m.safetensors")
     assert again.decision_function(X).tobytes() == small.decision_function(X).tobytes()
     assert_array_equal(explain(again, X[:5]), explain(small, X[:5]))
     if not isinstance(learner, LogitBoostClassifier):

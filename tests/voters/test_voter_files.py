@@ -25,7 +25,6 @@ from committee import (
     SubaggingClassifier,
 )
 from committee.data.table_schema import TableSchema
-from committee.files.store import load
 from tests.model_files import (
     Change,
     assert_loaded_is_saved,
@@ -241,7 +240,7 @@ def test_a_selection_of_voters_is_stored(tmp_path):
     model = sbpmt().fit(X, y)
     model.committee_ = model.committee_.select([2, 0, 2], [0.5, 2.0, 1.0])
     model.save(tmp_path / "model")
-    assert_same_bits(load(tmp_path / "model"), model, X)
+    assert_same_bits(committee.load(tmp_path / "model"), model, X)
 
 
 def test_without_a_record_of_the_training_rows(tmp_path):
@@ -250,7 +249,7 @@ def test_without_a_record_of_the_training_rows(tmp_path):
     voters = replace(model.committee_.voters, record=None)
     model.committee_ = replace(model.committee_, voters=voters)
     model.save(tmp_path / "model")
-    loaded = load(tmp_path / "model")
+    loaded = committee.load(tmp_path / "model")
     assert loaded.committee_.voters.record is None
     assert_same_bits(loaded, model, X)
 

@@ -180,23 +180,21 @@ class EstimatorVoters(_Members, UnitSpread):
         return cls(members, classes, soft=field(document, "soft", bool), as_array=field(document, "as_array", bool))
 
     def _checked(self, X: Any) -> Any:
-        if self.as_array or self.features is not None:
-            X = self._array(X)
+        as_array = self.as_array or self.features is not None
+        if as_array and issparse(X):
+            sparse: Any = X
+            # the other formats cannot give a selection of columns
+            X = sparse if sparse.format in ("csr", "csc") else sparse.tocsr()
+        elif as_array:
+            if self.names is not None and is_frame(X):
+                given = getattr(X, "column_names", None) or X.columns  # the first is an attribute of Arrow tables
+                if list(given) != list(self.names):
+                    raise ValueError(f"X has the columns {list(given)}; the members need {list(self.names)}.")
+            X = np.asarray(X)
         width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else None
         if None not in (width, self.n_features) and width != self.n_features:
             raise ValueError(f"X has {width} columns; the members need {self.n_features}.")
         return X
-
-    def _array(self, X: Any) -> Any:
-        if issparse(X):
-            sparse: Any = X
-            # the other formats cannot give a selection of columns
-            return sparse if sparse.format in ("csr", "csc") else sparse.tocsr()
-        if self.names is not None and is_frame(X):
-            given = getattr(X, "column_names", None) or X.columns  # the first is an attribute of Arrow tables
-            if list(given) != list(self.names):
-                raise ValueError(f"X has the columns {list(given)}; the members need {list(self.names)}.")
-        return np.asarray(X)
 
     def _vote(self, t: int, X: Any) -> Votes:
         member = self.estimators[t]

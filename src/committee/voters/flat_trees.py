@@ -193,9 +193,18 @@ class FlatTrees:
             )
         for name, dtype in DTYPES.items():
             array = getattr(self, name)
-            if array is not None:
-                # the kernels keep no copy to compare with, so an array must not change after its check
-                object.__setattr__(self, name, _frozen(name, array, dtype))
+            if array is None:
+                continue
+            if not isinstance(array, np.ndarray) or array.dtype != dtype:
+                found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+                raise ValueError(f"{name} is {found}; it must be an array of {np.dtype(dtype)}.")
+            if array.ndim != (2 if name == "value" else 1) or not array.flags.c_contiguous or not array.flags.aligned:
+                wanted = "matrix" if name == "value" else "vector"
+                raise ValueError(f"{name} must be an aligned, C-contiguous {wanted}; its shape is {array.shape}.")
+            # the kernels keep no copy to compare with, so an array must not change after its check
+            view = array.view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
         if self.offset.size < 1:
             raise ValueError("offset must have one more element than there are trees; it is empty.")
         n = self.feature.shape[0]
@@ -292,18 +301,6 @@ class FlatTrees:
             tree = int(np.searchsorted(self.offset, node, side="right")) - 1
             found = (getattr(self, name) if shown is None else shown)[node]
             raise ValueError(f"{name} is {fault} (found {found}) at node {node - self.offset[tree]} of tree {tree}.")
-
-
-def _frozen(name: str, array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    if not isinstance(array, np.ndarray) or array.dtype != dtype:
-        found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise ValueError(f"{name} is {found}; it must be an array of {np.dtype(dtype)}.")
-    if array.ndim != (2 if name == "value" else 1) or not array.flags.c_contiguous or not array.flags.aligned:
-        wanted = "matrix" if name == "value" else "vector"
-        raise ValueError(f"{name} must be an aligned, C-contiguous {wanted}; its shape is {array.shape}.")
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def check_extents(name: str, extents: NDArray[np.int64], end: int, least: int) -> None:

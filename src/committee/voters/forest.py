@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from committee import _core
 from committee.data.matrices import Matrix, SparseMatrix
 from committee.data.number_types import F64, Index, check_range
+from committee.data.table_schema import TableSchema
 from committee.data.typed_json import field
-from committee.files.documents import Document, to_single
+from committee.files.documents import Document, Tensors, read_count, to_single
 from committee.voters.flat_trees import (
     DTYPES,
     NODE_DTYPES,
@@ -26,11 +27,6 @@ from committee.voters.flat_trees import (
     positions,
 )
 from committee.voters.protocol import VoteKind, VoterIndex, class_indicators, voter_numbers, voter_weights
-
-if TYPE_CHECKING:
-    from committee.data.table_schema import TableSchema
-    from committee.files.documents import Document, Tensors
-
 
 S = TypeVar("S", bound=np.generic)
 ImportanceKind: TypeAlias = Literal["gain", "count", "cover"]
@@ -218,8 +214,6 @@ class Forest(FlatTrees):
 
     @classmethod
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
-        from committee.files.documents import read_count
-
         vote = read_vote(document)
         n_classes = read_count(document, "n_classes")
         votes: dict[str, Any] = tensors.take_fields(VOTE_ARRAYS[vote])

@@ -23,11 +23,16 @@ def decided_splits(forest: Forest) -> NDArray[np.int8]:
     side = np.zeros(len(forest.feature), dtype=np.int8)
     numeric = np.flatnonzero((forest.feature >= 0) & (words == 0))
     side[numeric] = _of_numbers(forest, numeric, parent, is_left, words)
-    categorical = np.flatnonzero(words > 0)
-    if len(categorical):
-        goes = category_sides(forest)
-        for node in categorical.tolist():
-            side[node] = _of_categories(forest, node, parent, is_left, goes)
+    goes = category_sides(forest)
+    for node in goes:
+        comes = np.ones(len(goes[node]), dtype=bool)  # categories of the rows that can reach the node
+        at = node
+        while (above := int(parent[at])) >= 0:
+            if above in goes and forest.feature[above] == forest.feature[node]:
+                comes &= goes[above] == is_left[at]
+            at = above
+        sides = goes[node][comes]
+        side[node] = LEFT if sides.all() else RIGHT if not sides.any() else UNDECIDED
     return side
 
 
@@ -72,17 +77,6 @@ def category_sides(forest: Forest) -> dict[int, Mask]:
         n_codes = 32 * int(words[forest.feature == forest.feature[node]].max())
         goes[node] = forest.categories_left(node, n_codes + 1)
     return goes
-
-
-def _of_categories(forest: Forest, node: int, parent: Index, is_left: Mask, goes: dict[int, Mask]) -> int:
-    comes = np.ones(len(goes[node]), dtype=bool)
-    at = node
-    while (above := int(parent[at])) >= 0:
-        if above in goes and forest.feature[above] == forest.feature[node]:
-            comes &= goes[above] == is_left[at]
-        at = above
-    sides = goes[node][comes]
-    return LEFT if sides.all() else RIGHT if not sides.any() else UNDECIDED
 
 
 @dataclass(frozen=True, eq=False)

@@ -361,7 +361,7 @@ def _checked_graph(n_features: int, n_classes: int, arrays: dict[str, Any]) -> S
         arrays["shares"] = ClassShares(n_classes, offset, label.astype(np.uint16), share)
         check_extents("share_offset", offset, len(share), least=0)
     graph = SharedTrees(n_features, n_classes, **({"label": None, "value": None} | arrays))
-    _check_graph(graph, graph.n_leaves)
+    _check_graph(graph)
     return graph
 
 
@@ -378,7 +378,7 @@ def _stored_votes(graph: SharedTrees) -> dict[str, NDArray[Any]]:
     }
 
 
-def _check_graph(graph: SharedTrees, n_leaves: int) -> None:
+def _check_graph(graph: SharedTrees) -> None:
     M, S = len(graph.split), len(graph.feature)
     if not len(graph.root):
         raise ValueError("there are no voters")
@@ -388,7 +388,7 @@ def _check_graph(graph: SharedTrees, n_leaves: int) -> None:
         raise ValueError("feature, threshold, missing_left and category_offset differ in their number of splits")
     check_range("split", graph.split, 0, S - 1)
     for name in ("root", "left", "right"):
-        check_range(name, getattr(graph, name), 0, M + n_leaves - 1)
+        check_range(name, getattr(graph, name), 0, M + graph.n_leaves - 1)
     number = np.arange(M)
     for name in ("left", "right"):
         places = getattr(graph, name)
