@@ -1,7 +1,6 @@
 """Random forests of classes and of one or several targets: out-of-bag curve, number of trees, draws, limits."""
 
 import tracemalloc
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -73,9 +72,7 @@ def naive_losses(model: Forest, X: Any, y: Any, n_trees: int) -> tuple[NDArray[n
 def test_the_curve_is_the_naive_computation(kind, n_classes, params, weighted):
     X, y = table(kind, 60, n_classes=n_classes)
     w = np.random.default_rng(1).exponential(size=60) if weighted else np.ones(60)
-    model = kind(12, oob_score=True, random_state=3, **params)
-    with pytest.warns(UserWarning, match="in every draw") if params.get("bootstrap") else nullcontext():
-        model.fit(X, y, w)
+    model = kind(12, oob_score=True, random_state=3, **params).fit(X, y, w)
     losses, judged = naive_losses(model, X, y, 12)
     curve = [np.average(loss[j], weights=w[j]) for loss, j in zip(losses, judged, strict=True)]
     assert_allclose(model.oob_curve_, curve, rtol=1e-12)

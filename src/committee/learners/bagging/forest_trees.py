@@ -313,17 +313,14 @@ class GrowingForest:
         again = self.oob.afresh()
         for tree, rows, leaves in zip(trees, left_out, self._leaves, strict=False):
             again.add(DrawnTree(tree, rows, leaves))
-            if len(again.curve) == self._at_lowest or (self.rule != "minimum" and self._is_as_good(again)):
+            n_trees, voted = len(again.curve), again.has_vote
+            if n_trees == self._at_lowest:
                 break
+            if self.rule == "one_standard_error" and n_trees >= self._first:
+                worse, error = mean_and_error((again.loss - self._loss_at_lowest)[voted], again.weights[voted])
+                if worse <= error:
+                    break
         return trees[: len(again.curve)], again
-
-    def _is_as_good(self, some: OobCurve) -> bool:
-        # as the lowest error, within one standard error
-        if len(some.curve) < self._first:
-            return False
-        voted = some.has_vote
-        worse, error = mean_and_error((some.loss - self._loss_at_lowest)[voted], some.weights[voted])
-        return worse <= error
 
 
 # --- the reserve ------------------------------------------------------------------------------------------------------

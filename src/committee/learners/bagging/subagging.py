@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from committee.bounds.subsamples import unpack_draws
 from committee.data.number_types import Index
 from committee.data.parallel import n_threads
-from committee.data.rows import Rows, inner_weights
+from committee.data.rows import Rows, inner_weights, nonzero_sample_weights
 from committee.learners.bagging.subsamples import (
     Counts,
     GroupedRows,
@@ -26,8 +26,6 @@ from committee.learners.bagging.subsamples import (
     draw_weights,
     infinitesimal_jackknife,
     oob_attributes,
-    oob_votes,
-    pack_draws,
 )
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.calibration import CalibratedClassifier
@@ -81,8 +79,11 @@ class SubsampledVote(GroupedRows, CalibratedClassifier):
     ) -> dict[str, Any]:
         if group is not None:  # subsamples are not of one size, and what follows from that does not hold
             return {"n_groups_": int(group.max()) + 1}
+        counted = nonzero_sample_weights(tasks.sample_weight, len(draws[0]))
+        drawn = np.zeros((len(draws), len(counted)), dtype=bool)  # of all rows of the user
+        drawn[:, counted] = np.stack(draws) > 0
         return {
-            "draws_": pack_draws(draws, tasks.sample_weight),
+            "draws_": np.packbits(drawn, axis=1),
             "n_samples_fit_": len(rows.labels),
             "complete_": self.n_estimators == "all" and len(draws) == n_drawn,
         }
@@ -90,8 +91,14 @@ class SubsampledVote(GroupedRows, CalibratedClassifier):
     def _finished_by_draws(
         self, fitted: dict[str, Any], rows: Rows, draws: list[Counts], random: np.random.RandomState, tasks: FitTasks
     ) -> dict[str, Any]:
-        if self.oob_score or self._calibrates:
-            tally, voting = oob_votes(fitted["committee_"], rows, draws)
+        if not (self.oob_score or self._calibrates):
+            return fitted
+        voters = fitted["committee_"].voters
+        tally, voting = np.zeros((len(rows), len(self.classes_))), np.zeros(len(rows))
+        for m, counts in enumerate(draws):
+            out = counts == 0
+            tally[out] += voters[m].tally(rows.dense[out])
+            voting += out
         if self.oob_score:
             fitted |= oob_attributes(tally, voting, rows, tasks.sample_weight)
         return self._calibrated_out_of_bag(fitted, rows, tally, voting, random, tasks) if self._calibrates else fitted
@@ -225,7 +232,12 @@ class SubaggingClassifier(SubsampledVote):
         random = tasks.random(rows)
         draws, group = self._draws(rows, tasks, random, self.bootstrap)
         seeds = random.randint(2**31 - 1, size=len(draws))
-        train = self._trainer(rows, template)
+        train: Callable[[Counts, int], Any]
+        if type(template) is TreeVoter:
+            train = _TreeTrainer(self, template, rows)
+        else:
+            weighted = weight_argument(template) is not None
+            train = partial(_train, template, rows, self.classes_, weighted, self.class_weight)
         jobs = (delayed(train)(counts, int(seed)) for counts, seed in zip(draws, seeds, strict=True))
         form = partial(_tree_codec, rows.X.shape[1], len(self.classes_))
         with tasks.in_parallel(jobs, self.n_jobs, form) as trained:
@@ -250,12 +262,6 @@ class SubaggingClassifier(SubsampledVote):
                 f"voting='soft' needs predict_proba, which estimator={self.estimator!r} lacks; set voting='hard'."
             )
         return template
-
-    def _trainer(self, rows: Rows, template: BaseEstimator) -> Callable[[Counts, int], Any]:
-        if type(template) is TreeVoter:
-            return _TreeTrainer(self, template, rows)
-        weighted = weight_argument(template) is not None
-        return partial(_train, template, rows, self.classes_, weighted, self.class_weight)
 
     def _vote_of(self, trained: list[Any]) -> Committee:
         voters: Voters

@@ -23,7 +23,6 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import fitted, with_parameters
 from committee.learners.base.row_sampling import copied_rows, warn_of_copies
 from committee.learners.base.shared_parameters import with_fit_parameters
-from committee.vote.committee import Committee
 from committee.vote.weighted_votes import elected
 
 
@@ -207,7 +206,9 @@ def all_subsamples(
 ) -> list[Counts]:
     n = len(labels)
     most = min(MOST_DRAWS, MOST_COUNTS // n)
-    if (count := count_subsamples(n, size)) > most:
+    logarithm = lgamma(n + 1) - lgamma(size + 1) - lgamma(n - size + 1)
+    count = comb(n, size) if logarithm < log(1e12) else inf  # exact counts of more take long
+    if count > most:
         there_are = f"{count:,.0f}" if count < 1e12 else "more than 1e12"
         instead = f", or max_samples={n - 1} for the {n} that leave out one row" if n <= most else ""
         raise ValueError(
@@ -223,25 +224,12 @@ def all_subsamples(
     return list(whole[random.permutation(len(whole))])
 
 
-def count_subsamples(n_rows: int, size: int) -> float:
-    logarithm = lgamma(n_rows + 1) - lgamma(size + 1) - lgamma(n_rows - size + 1)
-    return float(comb(n_rows, size)) if logarithm < log(1e12) else inf  # exact counts of more take long
-
-
 def draw_weights(rows: Rows, n_classes: int, class_weight: Any, counts: Counts) -> F64:
     if class_weight != "balanced_subsample":
         return rows.weights
     return (
         rows.weights * balanced_class_factors(np.bincount(rows.labels, rows.weights * counts, n_classes))[rows.labels]
     )
-
-
-def pack_draws(draws: list[Counts], sample_weight: ArrayLike | None) -> NDArray[np.uint8]:
-    """Pack masks of drawn rows among all n of the user, ``(M, ceil(n / 8))``."""
-    counted = nonzero_sample_weights(sample_weight, len(draws[0]))
-    drawn = np.zeros((len(draws), len(counted)), dtype=bool)
-    drawn[:, counted] = np.stack(draws) > 0
-    return np.packbits(drawn, axis=1)
 
 
 # --- out-of-bag votes -------------------------------------------------------------------------------------------------
@@ -260,17 +248,6 @@ def warn_without_vote(without_vote: Mask, ending: str) -> None:
             f"{without_vote.sum()} rows are in every draw and have no out-of-bag vote; "
             f"more estimators or a smaller max_samples would give them one{ending}.",
         )
-
-
-def oob_votes(committee: Committee, rows: Rows, draws: list[Counts]) -> tuple[F64, F64]:
-    """Return sum ``(n, K)`` and number ``(n,)`` of the out-of-bag votes."""
-    tally = np.zeros((len(rows.labels), committee.n_classes))
-    voting = np.zeros(len(rows.labels))
-    for t, counts in enumerate(draws):
-        out = counts == 0
-        tally[out] += committee.voters[t].tally(rows.dense[out])
-        voting += out
-    return tally, voting
 
 
 def oob_attributes(tally: F64, voting: F64, rows: Rows, sample_weight: ArrayLike | None) -> dict[str, Any]:

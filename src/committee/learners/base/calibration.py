@@ -257,16 +257,15 @@ class SmallerFit:
     @classmethod
     def of(cls, whole: F64, evidence: F64, labels: NDArray[np.uint16], fold: Fold) -> Self:
         """Scale `evidence`, of training and then test rows, to the mean size of `whole` on the training rows."""
-        n = len(fold.train)
-        size, size_of_whole = (_mean_size(each, fold.train_weights) for each in (evidence[:n], whole))
+        n, weights = len(fold.train), fold.train_weights
+        size, size_of_whole = (
+            float(weights @ np.abs(each - each.mean(axis=1, keepdims=True)).mean(axis=1) / weights.sum())
+            for each in (evidence[:n], whole)
+        )
         evidence = evidence * (size_of_whole / size if size > 0.0 else 0.0)
-        train = HeldOutEvidence(evidence[:n], labels[fold.train], fold.train_weights, n)
+        train = HeldOutEvidence(evidence[:n], labels[fold.train], weights, n)
         test = HeldOutEvidence(evidence[n:], labels[fold.test], fold.test_weights, fold.n_test)
         return cls(replace(train, evidence=whole), train, test)
-
-
-def _mean_size(evidence: F64, weights: F64) -> float:
-    return float(weights @ np.abs(evidence - evidence.mean(axis=1, keepdims=True)).mean(axis=1) / weights.sum())
 
 
 def temperature_of(fits: Sequence[SmallerFit], share_of_rows: float, share_of_rounds: float) -> float:

@@ -243,7 +243,9 @@ class HeldOutScore:
                 raise ValueError(f"scoring={scoring!r} has two scorers named {name!r}; leave one out or rename it.")
             self.scorers.append((each, scorer if classes is None else _of_all_classes(scorer, classes)))
             self.scores[name] = []
-            if not rows.uniform and not _takes_weights(scorer):
+            taken = signature(getattr(scorer, "_score_func", scorer)).parameters
+            any_keyword = any(one.kind is Parameter.VAR_KEYWORD for one in taken.values())
+            if not (rows.uniform or any_keyword or "sample_weight" in taken):
                 raise ValueError(
                     f"scoring={each!r} takes no sample_weight, but the scored rows have weights, of rows "
                     "or classes. Choose a scorer that takes it, or fit without weights."
@@ -287,11 +289,6 @@ def resolve_scorer(scoring: str | Scorer) -> Scorer:
             f"scoring={scoring!r} is not the name of a scorer; sklearn.metrics.get_scorer_names() lists them."
         ) from error
     return scorer
-
-
-def _takes_weights(scorer: Scorer) -> bool:
-    parameters = signature(getattr(scorer, "_score_func", scorer)).parameters
-    return "sample_weight" in parameters or any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values())
 
 
 def _of_all_classes(scorer: Scorer, classes: NDArray[Any]) -> Scorer:

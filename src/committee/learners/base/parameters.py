@@ -19,7 +19,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Collection
-from dataclasses import KW_ONLY, dataclass, field, make_dataclass, replace
+from dataclasses import KW_ONLY, MISSING, dataclass, field, make_dataclass, replace
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, dataclass_transform, get_args, get_origin
@@ -38,7 +38,6 @@ FRACTION = Interval(Real, 0.0, 1.0, closed="neither")
 SHARE = Interval(Real, 0.0, 1.0, closed="right")
 SHARE_NOT_COUNT = Interval(RealNotInt, 0.0, 1.0, closed="right")
 
-_NO_DEFAULT: Any = inspect.Parameter.empty
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 _RAISES = """sklearn.utils._param_validation.InvalidParameterError
     At `fit`, naming the parameter, its value and its range."""
@@ -80,7 +79,7 @@ class Parameter:
 
     def entry(self, name: str) -> str:
         head = f"{name} : {self.type_words or _type_words(self.annotation)}"
-        if self.default is not _NO_DEFAULT:
+        if self.default is not MISSING:
             head += f", default={_literal(self.default)}"
         return docstring_entry(head, self.text)
 
@@ -101,7 +100,7 @@ def parameter(default: T, text: str, *constraints: Any, type_words: str | None =
 
 
 def required(text: str, *constraints: Any, type_words: str | None = None) -> Any:
-    return parameter(_NO_DEFAULT, text, *constraints, type_words=type_words)
+    return parameter(MISSING, text, *constraints, type_words=type_words)
 
 
 def fitted(text: str = "", type_words: str = "", *, init: Literal[False] = False) -> Any:
@@ -120,7 +119,14 @@ def with_parameters(learner: Learner) -> Learner:
     for name, constraint in made._parameter_constraints.items():
         if not constraint:
             raise TypeError(f"{learner.__name__}.{name} has no constraint; give one, or 'no_validation'.")
-    made.__init__ = _init(learner, parameters)
+    # of a dataclass; learners are none, as libraries such as Dask read a dataclass by its fields alone
+    fields = [
+        (name, each.annotation, field(default=each.default, kw_only=each.keyword_only))
+        for name, each in parameters.items()
+    ]
+    init: Any = vars(make_dataclass(learner.__name__, fields, eq=False, repr=False, match_args=False))["__init__"]
+    init.__module__, init.__qualname__ = learner.__module__, f"{learner.__qualname__}.__init__"
+    made.__init__ = named_call(init)
     if made.__doc__ is not None:
         made.__doc__ = _documented(made.__doc__, parameters, _inherited(learner, "declared_attributes"))
     return learner
@@ -171,19 +177,6 @@ def _declared(learner: type) -> tuple[dict[str, Parameter], dict[str, Attribute]
             attributes |= {name: value} if value.text else {}
             delattr(learner, name)
     return parameters, attributes
-
-
-def _init(learner: type, parameters: dict[str, Parameter]) -> Any:
-    # of a dataclass; learners are none, as libraries such as Dask read a dataclass by its fields alone
-    fields = [
-        (name, each.annotation, field(kw_only=each.keyword_only))
-        if each.default is _NO_DEFAULT
-        else (name, each.annotation, field(default=each.default, kw_only=each.keyword_only))
-        for name, each in parameters.items()
-    ]
-    init: Any = vars(make_dataclass(learner.__name__, fields, eq=False, repr=False, match_args=False))["__init__"]
-    init.__module__, init.__qualname__ = learner.__module__, f"{learner.__qualname__}.__init__"
-    return named_call(init)
 
 
 # --- the docstring ----------------------------------------------------------------------------------------------------
