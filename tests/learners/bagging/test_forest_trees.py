@@ -22,6 +22,7 @@ from committee import (
 )
 from committee.data.table_schema import TableSchema
 from committee.learners.bagging.forest_trees import draw_reserve
+from tests.learners.base.test_capabilities import words
 from tests.model_files import craft, refused, tell
 from tests.model_files import table as mixed_table
 from tests.subjects import assert_same_bits, noisy_scores, numbers, weights
@@ -198,10 +199,6 @@ FORESTS = [
     RandomForestRegressor(20, max_leaf_nodes=6, random_state=3),
 ]
 few_votes = pytest.mark.filterwarnings("ignore:.* rows are in every draw")
-
-
-def words(model):
-    return " ".join(repr(model).split())
 
 
 def data(model, seed=0):

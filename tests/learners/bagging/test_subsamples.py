@@ -40,14 +40,6 @@ def noise(n=120, p=4, seed=0):
     return random.normal(size=(n, p)), random.integers(0, 2, n)
 
 
-def oversampled(X, y, size, seed=0):
-    """The rows, and rows of class 1 drawn with replacement until there are so many."""
-    own = np.flatnonzero(y == 1)
-    more = np.random.default_rng(seed).choice(own, size - len(own))
-    row = np.concatenate([np.arange(len(y)), more])
-    return X[row], y[row]
-
-
 # --- copies ----------------------------------------------------------------------------------------------------------
 
 
@@ -58,7 +50,9 @@ def test_no_row_is_judged_by_its_copy(learner, how):
     if how == "each row three times":
         X, y = np.tile(X, (3, 1)), np.tile(y, 3)
     else:
-        X, y = oversampled(X, y, 250)
+        own = np.flatnonzero(y == 1)
+        row = np.append(np.arange(120), np.random.default_rng(0).choice(own, 250 - len(own)))
+        X, y = X[row], y[row]
     with pytest.warns(UserWarning, match=COPIES):
         model = sklearn.clone(learner).fit(X, y)
     assert model.n_groups_ == 120

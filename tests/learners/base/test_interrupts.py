@@ -68,13 +68,6 @@ class VoterOfUser(DecisionTreeClassifier):
         return super().fit(X, y, sample_weight, check_input)
 
 
-def trained(kind: Any) -> Any:
-    numbers = is_regressor(kind(None))
-    of = committee.RandomForestRegressor if numbers else committee.RandomForestClassifier
-    forest = of(5, max_leaf_nodes=6, random_state=0)
-    return forest.fit(*first_rows(forest))
-
-
 GRADIENT: dict[str, Any] = {"n_estimators": 4, "min_samples_leaf": 1, "random_state": 0}
 OF_ITS_OWN: list[Any] = [
     *(model for kind, model in FIRST.items() if not kind.__name__.startswith("Conformal")),
@@ -100,7 +93,11 @@ WITHOUT_CALLBACKS = [FIRST[committee.ConformalClassifier], FIRST[committee.Confo
 
 
 def unfitted(kind: Any) -> Any:
-    return kind(trained(kind), on="train") if kind in OF_TRAINED else clone(kind)
+    if kind not in OF_TRAINED:
+        return clone(kind)
+    of = committee.RandomForestRegressor if is_regressor(kind(None)) else committee.RandomForestClassifier
+    forest = of(5, max_leaf_nodes=6, random_state=0)
+    return kind(forest.fit(*first_rows(forest)), on="train")
 
 
 ALL = pytest.mark.parametrize("kind", [*OF_ITS_OWN, *OF_TRAINED, *WITHOUT_CALLBACKS], ids=str)

@@ -37,11 +37,6 @@ def few_values(seed: int, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
     return X, rng.integers(0, 2, n).astype(np.uint16)
 
 
-def repeated(X, labels, w, order):
-    rows = np.repeat(np.arange(len(X)), w.astype(int))[order]
-    return rows, equal_rows(X[rows], labels[rows])
-
-
 def equal_rows(X, labels):
     return Rows(X, labels, np.ones(len(X)), uniform=True)
 
@@ -60,17 +55,16 @@ def test_a_row_of_weight_k_is_drawn_as_k_rows_are(seed, share):
     X, labels = few_values(seed)
     rng = np.random.default_rng(seed)
     w = rng.integers(1, 5, len(X)).astype(float)
-    order = rng.permutation(int(w.sum()))
+    rows = np.repeat(np.arange(len(X)), w.astype(int))[rng.permutation(int(w.sum()))]
     heavy = RowUnits.of(Rows(X, labels, w, uniform=False), 7, 1)
-    rows, again = repeated(X, labels, w, order)
-    many = RowUnits.of(again, 7, 1)
+    many = RowUnits.of(equal_rows(X[rows], labels[rows]), 7, 1)
     for choose in (
         lambda units, y: units.drawn(share, 3),
         lambda units, y: units.held_out(share, y),
         lambda units, y: units.parts(4, y) == 2,
         lambda units, y: units.drawn(share, 3, ~units.held_out(0.3, y)),
     ):
-        one, other = choose(heavy, labels), choose(many, again.labels)
+        one, other = choose(heavy, labels), choose(many, labels[rows])
         if one is None:
             assert other is None
             continue
@@ -286,13 +280,6 @@ STUMPS = PLAIN | {"max_leaf_nodes": 2, "min_samples_leaf": 1, "n_estimators": 20
 WEIGHTS = [4.0, 3.0, 0.0, 1.0]
 
 
-def falling_columns():
-    """Columns of falling use: the first parts the target exactly, the others less and less."""
-    z = np.arange(64) // 32
-    X = np.stack([z, z ^ (np.arange(64) % 16 == 0), z ^ (np.arange(64) % 8 == 0), z ^ (np.arange(64) % 4 == 0)], axis=1)
-    return X.astype(float), z.astype(float)
-
-
 def shares(model):
     forest = getattr(model.committee_.voters, "forest", model.committee_.voters)
     roots = forest.feature[forest.offset[:-1]]
@@ -306,7 +293,9 @@ def test_one_column_is_drawn_by_its_weight():
 
 
 def test_the_best_of_two_columns_is_that_of_draws_one_after_the_other():
-    X, y = falling_columns()
+    # the first column parts the target exactly, the others less and less
+    i, y = np.arange(64), np.arange(64) // 32
+    X = np.stack([y, y ^ (i % 16 == 0), y ^ (i % 8 == 0), y ^ (i % 4 == 0)], axis=1).astype(float)
     settings = STUMPS | {"max_features": 2, "learning_rate": 1e-6, "leaf_l2": 0.0}
     found = shares(GradientBoostingRegressor(**settings, feature_weights=WEIGHTS).fit(X, y))
     without_first = 3 / 8 * 1 / 5 + 1 / 8 * 3 / 7  # the second and the fourth, in both orders

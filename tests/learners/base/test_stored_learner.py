@@ -144,10 +144,6 @@ def mislabel(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     document["model"]["voters"]["vote"] = "label"
 
 
-def two_classes(document: dict[str, Any], _: dict[str, np.ndarray]) -> None:
-    document["model"]["voters"]["n_classes"] = 2
-
-
 CRAFTED: list[tuple[str, Change, str]] = [
     ("started tree", lose("intercept"), "array 'intercept' is absent"),
     ("started tree", forget("intercept"), "array 'intercept' belongs to nothing"),
@@ -161,7 +157,7 @@ CRAFTED: list[tuple[str, Change, str]] = [
     ("tree", tell("link", value={"name": "softmax"}), "mean link name is 'softmax'; it must be one of identity"),
     ("tree", tell("link", value={"name": "log", "scale": 1.0}), "mean link 'log' has no 'scale'"),
     ("tree", mislabel, "regression needs scores"),
-    ("tree", two_classes, "votes for 2 classes; regression needs scores"),
+    ("tree", tell("voters", "n_classes", value=2), "votes for 2 classes; regression needs scores"),
     ("tree", tell("params", "max_depth", value=0), "max_depth"),
     (
         "tree",

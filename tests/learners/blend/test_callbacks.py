@@ -96,20 +96,16 @@ class Diary(Callback):
         return len(self.told) == self.stop_after
 
 
-def tasks_of(candidates, n_folds):
-    """Tasks of callbacks in the order in which they end."""
-    for k, one in enumerate(candidates):
-        yield from () if one.out_of_bag else (("fold", f) for f in range(n_folds))
-        yield one.name, k
-
-
 @BOTH
 def test_members_and_their_folds_are_tasks_for_callbacks(kind):
     X, y = rows_for(kind)
     diary = Diary()
     model = kind(**FAST).set_callbacks(diary).fit(X, y)
     wanted = candidates(kind is CommitteeRegressor, "fast")
-    expected = list(tasks_of(wanted, model.n_folds_))
+    expected = []
+    for k, one in enumerate(wanted):
+        expected += [] if one.out_of_bag else [("fold", number) for number in range(model.n_folds_)]
+        expected.append((one.name, k))
     assert [each[:2] for each in diary.told] == [*expected, ("fit", 0)]
     assert_array_equal(diary.told[-1][2], model.predict(X))
     assert_same_bits(model, kind(**FAST).fit(X, y), X)

@@ -319,18 +319,18 @@ def test_sparse_rows_count_by_their_stored_cells():
 @BOTH
 def test_a_fit_follows_its_limit(kind):
     X, y = rows_for(kind, 3000)
-    effort, limit, little = "default", *(("60 MB", "3 MB") if kind is CommitteeClassifier else ("180 MB", "5 MB"))
-    plain, roomy = (kind(effort, cv=2, random_state=0, memory_limit=much).fit(X, y) for much in (None, "1 TB"))
+    limit, little = ("60 MB", "3 MB") if kind is CommitteeClassifier else ("180 MB", "5 MB")
+    plain, roomy = (kind(cv=2, random_state=0, memory_limit=much).fit(X, y) for much in (None, "1 TB"))
     assert_same_bits(plain, roomy, X)
-    tight = kind(effort, cv=2, random_state=0, memory_limit=limit).fit(X, y)
+    tight = kind(cv=2, random_state=0, memory_limit=limit).fit(X, y)
     assert tight.left_out_.keys() <= {*plain.member_names_, *plain.left_out_}
     assert "memory" not in tight.left_out_.values() and not np.array_equal(tight.predict(X), plain.predict(X))
-    few = kind(effort, cv=2, random_state=0, memory_limit=little).fit(X, y)
+    few = kind(cv=2, random_state=0, memory_limit=little).fit(X, y)
     assert "memory" in few.left_out_.values()
     gone = few.members_.filter(left_out="memory")
     assert gone["loss"].null_count() == gone["seconds"].null_count() == len(gone) > 0
     with pytest.raises(ValueError, match=r"leaves no candidate room on 3000 rows .* needs is [\d.]+ .B, by estimate"):
-        kind(effort, cv=2, memory_limit=100_000).fit(X, y)
+        kind(cv=2, memory_limit=100_000).fit(X, y)
 
 
 MEASURED = """

@@ -164,12 +164,8 @@ def test_one_split_judges_every_member_by_one_fit(kind):
     X, y = rows_for(kind)
     model = kind("fast", cv=[(np.arange(80), np.arange(80, 120))], min_gain=0.0, random_state=0).fit(X, y)
     assert model.n_folds_ == 1 and set(model.member_sizes_) == {1}
-    own = type(model)(
-        "fast", cv=[(np.arange(80), np.arange(80, 120))], min_gain=0.0, random_state=0, memory_limit="1 GB"
-    )
-    assert_same_bits(own.fit(X, y), model, X)
-    score = model.score(X[80:], y[80:])
-    assert model.oof_score_ == pytest.approx(score)
+    assert_same_bits(clone(model).set_params(memory_limit="1 GB").fit(X, y), model, X)
+    assert model.oof_score_ == pytest.approx(model.score(X[80:], y[80:]))
 
 
 @pytest.mark.filterwarnings("error")

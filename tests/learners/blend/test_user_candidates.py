@@ -275,11 +275,7 @@ def test_learners_of_the_library_are_trained_as_its_own_candidates(tmp_path):
 def test_what_members_of_other_libraries_do_not_have_names_them(kind):
     X, y = rows_for(kind)
     model = kind(candidates=[OTHER[kind]], **FAST).fit(X, y)
-    for ask in (
-        lambda: model.contributions(X),
-        lambda: model.prune(0.5),
-        lambda: model.distil(X),
-    ):
+    for ask in (lambda: model.contributions(X), lambda: model.prune(0.5), lambda: model.distil(X)):
         with pytest.raises(TypeError, match=r"'kneighbors\w+' is of another library"):
             ask()
     with pytest.raises(AttributeError, match=r"'kneighbors\w+' is of another library"):

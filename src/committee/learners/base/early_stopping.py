@@ -243,9 +243,10 @@ class HeldOutScore:
                 raise ValueError(f"scoring={scoring!r} has two scorers named {name!r}; leave one out or rename it.")
             self.scorers.append((each, scorer if classes is None else _of_all_classes(scorer, classes)))
             self.scores[name] = []
+            if rows.uniform:
+                continue
             taken = signature(getattr(scorer, "_score_func", scorer)).parameters
-            any_keyword = any(one.kind is Parameter.VAR_KEYWORD for one in taken.values())
-            if not (rows.uniform or any_keyword or "sample_weight" in taken):
+            if "sample_weight" not in taken and all(one.kind is not Parameter.VAR_KEYWORD for one in taken.values()):
                 raise ValueError(
                     f"scoring={each!r} takes no sample_weight, but the scored rows have weights, of rows "
                     "or classes. Choose a scorer that takes it, or fit without weights."

@@ -151,19 +151,18 @@ class FitRecord:
             described: Document = field(kinds, kind, dict)
             tensors = Tensors(arrays).part(field(described, "part", str))
             checks = tensors.take("check", np.uint64, 1)
-            columns = [_column(tensors, i, len(checks)) for i in range(field(described, "n_parts", int))]
+            columns = list[_Column]()
+            for i in range(field(described, "n_parts", int)):
+                shapes, values = tensors.take(f"shape{i}", np.int64, 2), tensors.take(f"value{i}")
+                n = len(checks)
+                if len(shapes) != n or values.ndim != 1 or (shapes < 0).any() or shapes.shape[1] > 3:
+                    raise ValueError(f"{tensors.prefix}shape{i} are not the shapes of {n} arrays")
+                columns.append(_Column(shapes, values, f"{tensors.prefix}value{i}"))
             if not columns or not len(checks):
                 raise ValueError(f"{kind} has no results")
             self._results[kind] = _Results(checks, columns)
         if arrays:
             raise ValueError(f"the array {min(arrays)!r} belongs to nothing")
-
-
-def _column(tensors: Tensors, i: int, n: int) -> _Column:
-    shapes, values = tensors.take(f"shape{i}", np.int64, 2), tensors.take(f"value{i}")
-    if len(shapes) != n or values.ndim != 1 or (shapes < 0).any() or shapes.shape[1] > 3:
-        raise ValueError(f"{tensors.prefix}shape{i} are not the shapes of {n} arrays")
-    return _Column(shapes, values, f"{tensors.prefix}value{i}")
 
 
 def checksum(given: Iterable[Any]) -> int:

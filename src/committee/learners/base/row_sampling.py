@@ -387,16 +387,13 @@ def group_numbers(groups: ArrayLike, counted: Mask) -> Index:
         raise ValueError(f"groups has shape {values.shape}; {len(counted)} rows need one group each.")
     number: dict[Hashable, int] = {}
     found = np.array([number.setdefault(value, len(number)) for value in values[counted].tolist()], dtype=np.intp)
-    if any(_is_missing(value) for value in number):
-        raise ValueError("groups holds missing values; give such rows groups of their own, or leave them out.")
+    for value in number:
+        same = value == value  # pandas.NA compares to no truth value
+        if value is None or not isinstance(same, bool | np.bool_) or not same:
+            raise ValueError("groups holds missing values; give such rows groups of their own, or leave them out.")
     if len(number) < 2:
         raise ValueError("groups holds one group only, where several are needed; leave groups out.")
     return found
-
-
-def _is_missing(group: Hashable) -> bool:
-    same = group == group  # pandas.NA compares to no truth value
-    return group is None or not isinstance(same, bool | np.bool_) or not same
 
 
 def group_folds(group: Index, weights: F64, n_folds: int, labels: NDArray[np.uint16] | None = None) -> Iterator[Fold]:

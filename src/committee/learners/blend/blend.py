@@ -142,8 +142,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
     def _of_library(self, n: float = 0.0, n_scores: int = 1, *, every: bool = False) -> list[Candidate]:
         from committee.learners.blend import portfolio  # with all their learners, which no prediction needs
 
-        named = portfolio.every_candidate if every else portfolio.candidates
-        found, loss = named(self._numbers, self.effort, n, n_scores), self.number_loss
+        found, loss = portfolio.candidates(self._numbers, self.effort, n, n_scores, every), self.number_loss
         return found if loss is None else portfolio.of_loss(found, loss, "best" if every else self.effort)
 
     @abstractmethod

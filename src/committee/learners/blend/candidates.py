@@ -136,19 +136,6 @@ def _check_estimator(shown: str, estimator: Any, *, numbers: bool) -> None:
         )
 
 
-def user_candidates(candidates: Any, of_effort: Sequence[Candidate], every: Sequence[Candidate]) -> list[Candidate]:
-    known, estimators = {one.name: one for one in every}, iter(named_estimators(candidates))
-    found: list[Candidate] = []
-    for entry in candidates:
-        if not isinstance(entry, str):
-            found.append(_candidate(*next(estimators)))
-        elif entry == EFFORT:
-            found += [one for one in of_effort if one.name not in candidates]
-        else:
-            found.append(known[entry])
-    return found
-
-
 def _candidate(name: str, estimator: Any) -> Candidate:
     declared = estimator.declared_parameters if isinstance(estimator, CommitteeEstimator) else {}
     if not {"categorical_features", "random_state"} <= declared.keys():
@@ -250,10 +237,17 @@ class CandidateChoice(CommitteeEstimator):
         of_effort = self._of_library(n, n_scores)
         if self.candidates is None:
             return of_effort
-        every = self._of_library(n, n_scores, every=True)
-        known = [one.name for one in every]
-        check_candidates(self.candidates, known, list(self.declared_parameters), numbers=self._numbers)
-        return user_candidates(self.candidates, of_effort, every)
+        known = {one.name: one for one in self._of_library(n, n_scores, every=True)}
+        check_candidates(self.candidates, list(known), list(self.declared_parameters), numbers=self._numbers)
+        estimators, wanted = iter(named_estimators(self.candidates)), list[Candidate]()
+        for entry in self.candidates:
+            if not isinstance(entry, str):
+                wanted.append(_candidate(*next(estimators)))
+            elif entry == EFFORT:
+                wanted += [one for one in of_effort if one.name not in self.candidates]
+            else:
+                wanted.append(known[entry])
+        return wanted
 
     @property
     def _has_foreign(self) -> bool:

@@ -364,10 +364,7 @@ class CrossFit:
         return float(np.average(loss, weights=self.weights)), float(np.average(error, weights=self.weights))
 
 
-def distil(
-    blend: Any, X: Any, sample_weight: ArrayLike | None, validation: tuple[Any, Any], most_nodes: float
-) -> Distilled:
-    X_val, y_val = validation
+def distil(blend: Any, X: Any, sample_weight: ArrayLike | None, X_val: Any, y_val: Any, most_nodes: float) -> Distilled:
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val go together; one of them is missing.")
     if not isinstance(blend.number_loss, (NoneType, Squared)):

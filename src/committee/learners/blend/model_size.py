@@ -282,7 +282,7 @@ class ReducibleBlend(NamedCalls):
         from committee.learners.blend.distillation import distil  # few fits are followed by it
 
         self._check_members("distil")
-        return distil(self, X, sample_weight, (X_val, y_val), most_nodes(self, max_nodes, LEAST_NODES))
+        return distil(self, X, sample_weight, X_val, y_val, most_nodes(self, max_nodes, LEAST_NODES))
 
     def prune(self, max_nodes: float = 0.33) -> Self:
         """Return a copy of fewer fits, and fewer trees of a forest; this committee is unchanged.

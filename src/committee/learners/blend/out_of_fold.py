@@ -277,7 +277,6 @@ class FoldTrainer:
         return TrainedFit(committee, predictions, _tuned(model))
 
     def _of_user(self, candidate: Candidate, train: Index, weights: F64, test: Index, number: int) -> TrainedFit:
-
         assert self.given is not None
         seed = self.seed + number
         committee = train_estimator(candidate, self.rows, self.given, train, weights, seed, self.n_jobs)

@@ -98,13 +98,11 @@ def _with(candidate: Candidate, **parameters: Any) -> Candidate:
     return replace(candidate, parameters=candidate.parameters | parameters)
 
 
-def candidates(numbers: bool, effort: Effort, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
+def candidates(
+    numbers: bool, effort: Effort, n: float = 0.0, n_scores: int = 1, every: bool = False
+) -> list[Candidate]:
     table, names = (_NUMBERS, _OF_NUMBERS) if numbers else (_CLASSES, _OF_CLASSES)
-    return [_bounded(table[name], effort, n, n_scores) for name in names[effort]]
-
-
-def every_candidate(numbers: bool, effort: Effort, n: float = 0.0, n_scores: int = 1) -> list[Candidate]:
-    return [_bounded(one, effort, n, n_scores) for one in (_NUMBERS if numbers else _CLASSES).values()]
+    return [_bounded(table[name], effort, n, n_scores) for name in (table if every else names[effort])]
 
 
 def _bounded(candidate: Candidate, effort: Effort, n: float, n_scores: int) -> Candidate:
@@ -214,19 +212,26 @@ class FitCosts:
     def seconds(self, candidate: Candidate, n: float) -> float:
         """Seconds of one fit on n rows, with its held-out predictions."""
         learner, settings = candidate.learner, candidate.settings
+        K, p = self.n_scores, self.n_columns
         if issubclass(learner, GradientBoosting):
             return self._gradient_boosting(learner, settings, n)
         if issubclass(learner, ForestEstimator):
-            return self._forest(learner, settings, n)
+            drawn = _drawn(settings, n)
+            work = drawn * np.log2(max(drawn, 2.0))
+            tried = p**0.5 if issubclass(learner, RandomForestClassifier) else p
+            of_draw = work * (3e-9 + 5e-9 * tried) + 4e-8 * drawn * K
+            # rows that are not drawn fall through the trees too
+            return float(settings["n_estimators"] * (7e-4 + of_draw + n * (5e-8 + 1e-8 * K)))
         if issubclass(learner, SBPMTClassifier):
-            return self._sbpmt(settings, n)
+            drawn, k = _drawn(settings, n), self._n_trees
+            trees = settings["n_estimators"] * settings["n_boosting_rounds"]
+            return float(trees * (6e-4 + drawn * (2.2e-6 + 7.6e-7 * k) + n * 2e-8 * k))
         if issubclass(learner, LogitBoostClassifier):
             return float(settings["n_estimators"] * self._n_trees * (2e-6 + 3e-10 * n * self.n_design))
         if issubclass(learner, AdaBoostClassifier):
-            K, p = self.n_scores, self.n_columns
             per_voter = 3e-5 + 3e-5 * p * K + n * (1e-7 + 2e-8 * K + 3e-9 * p)
             return float(settings["n_estimators"] * per_voter)
-        return 1e-7 * n * self.n_columns
+        return 1e-7 * n * p
 
     @property
     def _n_trees(self) -> int:
@@ -245,19 +250,6 @@ class FitCosts:
         trials = of_trees if settings["learning_rate"] == "auto" else 1.0
         rounds = settings["n_estimators"]
         return float(trials * (TYPICAL_ROUNDS if rounds == "auto" else rounds) * trees * per_tree)
-
-    def _forest(self, learner: type[Any], settings: dict[str, Any], n: float) -> float:
-        drawn = _drawn(settings, n)
-        work = drawn * np.log2(max(drawn, 2.0))
-        classes, p = issubclass(learner, RandomForestClassifier), self.n_columns
-        of_draw = work * (3e-9 + 5e-9 * (p**0.5 if classes else p)) + 4e-8 * drawn * self.n_scores
-        # rows that are not drawn fall through the trees too
-        return float(settings["n_estimators"] * (7e-4 + of_draw + n * (5e-8 + 1e-8 * self.n_scores)))
-
-    def _sbpmt(self, settings: dict[str, Any], n: float) -> float:
-        drawn, k = _drawn(settings, n), self._n_trees
-        trees = settings["n_estimators"] * settings["n_boosting_rounds"]
-        return float(trees * (6e-4 + drawn * (2.2e-6 + 7.6e-7 * k) + n * 2e-8 * k))
 
 
 def _drawn(settings: dict[str, Any], n: float) -> float:

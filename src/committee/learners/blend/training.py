@@ -30,7 +30,6 @@ from committee.learners.blend.out_of_fold import (
 from committee.learners.blend.time_plan import NO_TIME, TimePlan
 from committee.learners.blend.weights import PRIOR, WeightedVote, loss_label, reported_loss
 from committee.objectives.losses import Loss
-from committee.vote.committee import RegressionCommittee
 from committee.vote.links.mean import Average, Identity
 from committee.vote.links.temperature import best_temperature
 
@@ -141,7 +140,11 @@ class CandidateRun:
 
     def _predicting(self, candidate: Candidate) -> tuple[list[Any], F64, float | None]:
         # fits of a candidate, their predictions for the validation rows, and their temperature
-        fits = [self._out_of_bag(candidate)] if candidate.out_of_bag else self._out_of_fold(candidate)
+        if candidate.out_of_bag:
+            fit = self._trained_fit(candidate, {"oob_score": True, **candidate.parameters}, 0, self.fits.on_all)
+            fits = [replace(fit, predictions=fit.predictions[self.validation.row])]
+        else:
+            fits = self._out_of_fold(candidate)
         with _failures():
             evidence = np.concatenate([fit.predictions for fit in fits])
             without_fit = np.full((len(self.validation.row) - len(evidence), evidence.shape[1]), np.nan)
@@ -197,10 +200,6 @@ class CandidateRun:
         decided = record.array("time", [candidate.name, number], lambda: np.array([plan.has_time(longest)]))
         return bool(decided[0])
 
-    def _out_of_bag(self, candidate: Candidate) -> TrainedFit:
-        fit = self._trained_fit(candidate, {"oob_score": True, **candidate.parameters}, 0, self.fits.on_all)
-        return replace(fit, predictions=fit.predictions[self.validation.row])
-
     def _trained_fit(
         self, candidate: Candidate, settings: dict[str, Any], number: int, train: Callable[..., TrainedFit]
     ) -> TrainedFit:
@@ -220,7 +219,13 @@ class CandidateRun:
         residual = rows.target[self.validation.row][known] - predictions[known, 0]
         weights = self.validation.row_counts
         constant = self.loss.best_constant(np.append(residual, 0.0), np.append(weights[known], PRIOR))
-        return [_with_constant(one, constant) for one in committees], predictions + constant
+        shifted = []
+        for one in committees:
+            start = np.zeros(1) if one.intercept is None else one.intercept
+            divisor = one.total_weight if isinstance(one.link, Average) else 1.0
+            weights, start = one.weights / divisor, start / divisor + constant
+            shifted.append(replace(one, weights=weights, intercept=start, link=Identity()))
+        return shifted, predictions + constant
 
     def _tempered(
         self, candidate: Candidate, committees: list[Any], evidence: F64
@@ -237,13 +242,6 @@ class CandidateRun:
         p = np.exp(z - z.max(axis=1, keepdims=True))
         tempered = [replace(one, link=one.link.tempered(temperature)) for one in committees]
         return tempered, p / p.sum(axis=1, keepdims=True), temperature
-
-
-def _with_constant(committee: RegressionCommittee, constant: F64) -> RegressionCommittee:
-    start = np.zeros(1) if committee.intercept is None else committee.intercept
-    divisor = committee.total_weight if isinstance(committee.link, Average) else 1.0
-    weights, start = committee.weights / divisor, start / divisor + constant
-    return replace(committee, weights=weights, intercept=start, link=Identity())
 
 
 @contextmanager
@@ -355,9 +353,13 @@ class MemberLines:
             self.time_left.fit_ended()
             self.moved(context.parent.task_name)
             return
-        self.time_left.end()
+        left = self.time_left
+        left.end()
         self.moved(context.task_name)
-        line = f"{context.task_name}: {_scores(context.task_name, fitted_estimator)}; {self._time()}"
+        line = f"{context.task_name}: {_scores(context.task_name, fitted_estimator)}; "
+        line += f"{left.n_ended} of {left.n_candidates} candidates, {duration_text(left.passed)} so far"
+        if left.n_ended < left.n_candidates:
+            line += f", {time_left_text(left)} left"
         if self.write is None:
             print(line, file=sys.stderr, flush=True)
         else:
@@ -368,13 +370,6 @@ class MemberLines:
 
     def moved(self, name: str) -> None:
         """Hook for subclasses that draw progress: a candidate has begun or ended, or one of its fits has ended."""
-
-    def _time(self) -> str:
-        left = self.time_left
-        passed = f"{left.n_ended} of {left.n_candidates} candidates, {duration_text(left.passed)} so far"
-        if left.n_ended == left.n_candidates:
-            return passed
-        return f"{passed}, {time_left_text(left)} left"
 
 
 def time_left_text(left: TimeLeft) -> str:

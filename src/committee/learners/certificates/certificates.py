@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from typing import Any, Literal, TypeAlias
@@ -455,8 +455,10 @@ def certify(
     else:
         headline = min(by_name.values(), key=lambda bound: bound.value)
     kind, plan = type(ensemble).__name__, _plan(losses, headline, delta)
-    found = Certificate(kind, on, losses.n_rows, delta, headline, by_name, test_error, n_untouched, votes, plan)
-    return replace(found, takes_reserve=isinstance(ensemble, RandomForestClassifier | CommitteeClassifier))
+    takes_reserve = isinstance(ensemble, RandomForestClassifier | CommitteeClassifier)
+    return Certificate(
+        kind, on, losses.n_rows, delta, headline, by_name, test_error, n_untouched, votes, plan, takes_reserve
+    )
 
 
 def _plan(losses: VoterLosses, headline: Bound, delta: float) -> HeldOutPlan | None:

@@ -118,8 +118,12 @@ def for_quadboost(
     votes = _votes(model.committee_, named, target)
     p = {"l2": 2.0, "linf": inf}.get(str(getattr(model, "penalty", None)), 1.0) if p is None else p
     each = (delta - signs_delta) / len(votes)
-    by_norm = [ensemble_norm(yF, alpha, complexity, each, p=p) for yF, alpha in votes]
-    by_margin = [ensemble_margin(_normalised(yF, alpha), complexity, each) for yF, alpha in votes]
+    by_norm, by_margin = [], []
+    for yF, alpha in votes:
+        total = np.abs(alpha).sum()
+        margins = np.clip(yF / total, -1.0, 1.0) if total > 0.0 else np.zeros(len(yF))
+        by_norm.append(ensemble_norm(yF, alpha, complexity, each, p=p))
+        by_margin.append(ensemble_margin(margins, complexity, each))
     return {"norm": _together(by_norm, delta, remarks), "margin": _together(by_margin, delta, remarks)}
 
 
@@ -141,11 +145,6 @@ def _votes(committee: Committee, X: Any, y: NDArray[Any]) -> list[tuple[F64, F64
         constant = () if intercept is None and votes_for[:, k].any() else (0.0 if intercept is None else intercept[k],)
         problems.append((np.where(labels == k, F[:, k], -F[:, k]), np.append(weights[votes_for[:, k]], constant)))
     return problems
-
-
-def _normalised(signed_scores: F64, weights: F64) -> F64:
-    total = np.abs(weights).sum()
-    return np.clip(signed_scores / total, -1.0, 1.0) if total > 0.0 else np.zeros(len(signed_scores))
 
 
 def _together(bounds: list[Bound], delta: float, remarks: tuple[str, ...]) -> Bound:

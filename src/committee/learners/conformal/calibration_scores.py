@@ -19,7 +19,7 @@ from committee.data.columns import is_frame, open_frame
 from committee.data.matrices import SparseMatrix, as_sparse_matrix, is_out_of_core, is_sparse, numeric_matrix
 from committee.data.number_types import F64, Index
 from committee.data.table_schema import TableSchema
-from committee.data.text import check_names, warn_user
+from committee.data.text import check_names
 
 # rounding error of the end of an interval, relative to the larger of the predicted end and the distance to it
 ROUNDED = 4.0 * float(np.finfo(np.float64).eps)
@@ -107,13 +107,6 @@ def sorted_groups(groups: Iterable[Group]) -> list[Group]:
         return (2, 0) if group is None else (int(isinstance(group, str)), group)
 
     return sorted(set(groups), key=key)
-
-
-def warn_of_new_groups(found: Iterable[Group], known: Iterable[Group], unbounded: str) -> None:
-    new = sorted({group_words(group) for group in set(found).difference(known)})
-    if new:
-        many = f" and {len(new) - 1} more" if len(new) > 1 else ""
-        warn_user(f"no row of fit is in {new[0]}{many}; the rows of such groups get {unbounded}.")
 
 
 def group_of_rows(X: Any, groups: Any, column: str | int | None) -> list[Group] | None:
@@ -224,19 +217,6 @@ class CalibrationScores:
     def p_values(self, scores: F64, category: Index) -> F64:
         total = np.append(self.count, 0.0)[category]  # category -1 is an unknown group
         return (total - self.weight_below(scores, category) + 1.0) / (total + 1.0)
-
-
-def warn_of_few_scores(known: CalibrationScores, categories: RowCategories, alpha: float, unbounded: str) -> None:
-    count = known.count
-    few = np.flatnonzero(covering_rank(alpha, count) > count)
-    if not len(few):
-        return
-    first = max(few.tolist(), key=lambda category: float(count[category]))
-    more = f" and {len(few) - 1} more" * (len(few) > 1)
-    words = "" if len(categories) == 1 else f"{categories.words(first)}{more}: {'at most ' * bool(more)}"
-    # the smallest alphas of float64 need more rows than it can count
-    needed = np.ceil((1.0 - alpha) / max(alpha, 1e-300) * (1.0 - ROUNDING))
-    warn_user(f"{words}{count[first]:g} rows are scored, and an alpha of {alpha:g} needs {needed:.15g}; {unbounded}.")
 
 
 def covering_rank(alpha: float, count: F64) -> F64:

@@ -33,15 +33,16 @@ from committee.learners.base.parameters import FRACTION, fitted, parameter, with
 from committee.learners.base.row_sampling import fit_generator
 from committee.learners.base.stored_learner import MetaEstimatorMixin
 from committee.learners.conformal.calibration_scores import (
+    ROUNDING,
     CalibrationScores,
     Group,
     RowCategories,
+    covering_rank,
     group_of_rows,
+    group_words,
     indexable_rows,
     row_counts,
     sorted_groups,
-    warn_of_few_scores,
-    warn_of_new_groups,
 )
 from committee.learners.conformal.out_of_sample import (
     N_FOLDS,
@@ -371,10 +372,21 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         return float(alpha)
 
     def _warn_of_few(self, alpha: float) -> None:
+        count, categories = self.known_.count, self.row_categories
+        few = np.flatnonzero(covering_rank(alpha, count) > count)
+        if not len(few):
+            return
+        first = max(few.tolist(), key=lambda category: float(count[category]))
+        more = f" and {len(few) - 1} more" * (len(few) > 1)
+        which = "" if len(categories) == 1 else f"{categories.words(first)}{more}: {'at most ' * bool(more)}"
+        # the smallest alphas of float64 need more rows than it can count
+        needed = np.ceil((1.0 - alpha) / max(alpha, 1e-300) * (1.0 - ROUNDING))
         there = " there" if self.groups_ is not None else ""
         unbounded = f"sets{there} have every class" if self._is_classifier else f"intervals{there} are infinite"
         unbounded = f"sets{there} leave out no such class" if self._per_class else unbounded
-        warn_of_few_scores(self.known_, self.row_categories, alpha, unbounded)
+        warn_user(
+            f"{which}{count[first]:g} rows are scored, and an alpha of {alpha:g} needs {needed:.15g}; {unbounded}."
+        )
 
     def _groups_of(self, X: Any, groups: Any) -> list[Group] | None:
         if self.groups_ is None:
@@ -384,7 +396,11 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         if groups is None and self.group_by is None:
             raise ValueError("the fit had groups; give those of these rows as groups.")
         found = group_of_rows(X, groups, self.group_by) or []
-        warn_of_new_groups(found, self.groups_, "sets of all classes" if self._is_classifier else "infinite intervals")
+        new = sorted({group_words(group) for group in set(found).difference(self.groups_)})
+        if new:
+            more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+            unbounded = "sets of all classes" if self._is_classifier else "infinite intervals"
+            warn_user(f"no row of fit is in {new[0]}{more}; the rows of such groups get {unbounded}.")
         return found
 
     def _rows_of(self, X: Any, groups: Any = None, offset: Any = None) -> tuple[Any, Any, F64 | None]:
