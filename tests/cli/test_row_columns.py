@@ -19,7 +19,8 @@ from committee import (
     load,
     prune,
 )
-from committee.cli.row_columns import rates_of
+from committee.cli.row_columns import RowValues
+from committee.cli.training_table import TrainingTable
 from committee.data.readers.table_reader import read_table
 from committee.learners.trained_ensembles.out_of_bag import checked_out_of_bag_mask
 from committee.report.evaluation import evaluate, out_of_fold
@@ -323,6 +324,7 @@ def test_a_committee_for_counts_learns_rates(claims, monkeypatch, tmp_path):
     assert_allclose(load(path).predict(X), same.predict(X), rtol=1e-12)
     shown = succeed("inspect", path, "--data", claims).stdout
     assert f"{mean_poisson_deviance(y / years, same.predict(X)):.4g}" in shown
+    rows = TrainingTable(X, y, X, exposure=years, values=RowValues(weights=np.full(120, 2.0)))
     for loss, power in (("gamma", 0.0), ("squared_error", 1.0)):
-        weights = rates_of(CommitteeRegressor(loss=loss), y, years, np.full(120, 2.0))[1]
+        weights = rows.as_rates(CommitteeRegressor(loss=loss)).values.weights
         assert_allclose(weights, 2.0 * (years / years.mean()) ** power)

@@ -13,10 +13,6 @@ from committee.learners.base.stored_learner import BaseEstimator
 from committee.vote.committee import Committee, RegressionCommittee
 
 
-def bare_committee(committee: Committee | RegressionCommittee) -> BareCommittee:
-    return (BareClassifier if isinstance(committee, Committee) else BareCommittee)(committee)
-
-
 def require_draws(learner: Any, source: Path, on: str) -> None:
     if on == "oob" and isinstance(learner, BareCommittee):
         raise ValueError(

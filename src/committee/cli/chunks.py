@@ -129,7 +129,13 @@ class FilesWithProgress(DerivedFiles):
 
     def pieces(self, columns: Sequence[str] | None) -> Iterator[Piece]:
         task, total, rows = f"{self.task}, pass {next(self.passes)}", self.n_rows, 0
-        with nullcontext() if self.terminal is None else _row_bar(self.terminal, task, total) as update:
+        bar: AbstractContextManager[Any] = nullcontext()
+        if self.terminal is not None:
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+            fields = (BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeRemainingColumn())
+            bar = progress_bar(self.terminal, task, *fields, total=total)
+        with bar as update:
             for piece in self.source.pieces(columns):
                 yield piece
                 before, rows = rows, rows + len(piece)
@@ -138,13 +144,6 @@ class FilesWithProgress(DerivedFiles):
                 elif completes_tenth(rows, before, total):
                     # on sys.stderr itself, which a bar replaces to print lines above itself
                     print(f"{task}: {rows:,} of {total:,} rows", file=sys.stderr, flush=True)
-
-
-def _row_bar(terminal: Console, task: str, total: int) -> AbstractContextManager[Callable[..., None]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeRemainingColumn())
-    return progress_bar(terminal, task, *columns, total=total)
 
 
 # --- formats of numbers and dates ------------------------------------------------------------------------
@@ -204,7 +203,10 @@ def _numbers_of_text_files(found: ChunkFormats, table: TableOptions, texts: Sequ
 
     marked = found.rows
     rows, _ = replace_common_marks(marked, NO_KNOWN_COLUMNS, texts)
-    rows = _with_plain_numbers(rows, texts)
+    # columns of text all of whose cells are plain numbers, with blanks around some
+    columns = [column for column in text_columns(rows, texts) if not are_digit_codes(column)]
+    read = ((parse_plain_numbers(column), column) for column in columns)
+    rows = rows.with_columns(new for new, old in read if old.count() and new.null_count() == old.null_count())
     numbers = _number_forms(rows, separator_of(found.pieces), texts, table.decimal)
     plain = _became_numbers(marked, rows)
     pieces, forms, notes = found.pieces, plain | numbers.forms, (*found.notes, *numbers.notes)
@@ -219,15 +221,6 @@ def _numbers_of_text_files(found: ChunkFormats, table: TableOptions, texts: Sequ
             forms |= dict.fromkeys(grouped, COMMA)
             notes += (grouping_points_note(grouped),)
     return ChunkFormats(pieces, rows, forms, notes)
-
-
-def _with_plain_numbers(rows: pl.DataFrame, but: Collection[str]) -> pl.DataFrame:
-    # columns of text all of whose cells are plain numbers, with blanks around some
-    texts = [column for column in text_columns(rows, but) if not are_digit_codes(column)]
-    read = ((parse_plain_numbers(column), column) for column in texts)
-    return rows.with_columns(
-        numbers for numbers, column in read if column.count() and numbers.null_count() == column.null_count()
-    )
 
 
 def _numbers_of_typed_files(

@@ -36,7 +36,6 @@ from committee.data.text import check_names
 from committee.report.models import BASELINE, PEERS, compared_models
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
     from committee.cli.training_table import TrainingTable
@@ -188,12 +187,17 @@ def _read(data: list[Path], table: TrainingOptions, options: CompareOptions) -> 
     if bool(data) == (example is not None):
         raise ValueError("name one table: either DATA or --example")
     if example is not None:
+        import polars as pl
+
+        from committee.data.examples import load_example
         from committee.data.readers.tables import split_target
 
         if sample is not None:
             raise ValueError("--sample is for DATA; leave out --sample or --example")
-        target = target or "target"
-        X, y = split_target(_example(example, categorical, table.dropped), target)
+        frame, target = load_example(example), target or "target"
+        for option, names in (("--categorical", categorical), ("--drop", table.dropped)):
+            check_names(names, frame.columns, option)
+        X, y = split_target(frame.with_columns(pl.col(categorical).cast(pl.String)).drop(table.dropped), target)
         X, values = take_row_columns(X, options.columns)
         return TrainingTable(X, y, X, values=values), target, example
     if target is None:
@@ -206,17 +210,6 @@ def _read(data: list[Path], table: TrainingOptions, options: CompareOptions) -> 
     if reads_in_chunks(data):
         raise ValueError("several files, a folder or a pattern are compared on a sample; add, e.g., --sample 100000")
     return whole_table(data[0], target, table, categorical, columns=options.columns), target, table_name(data)
-
-
-def _example(example: str, categorical: tuple[str, ...], drop: tuple[str, ...]) -> pl.DataFrame:
-    import polars as pl
-
-    from committee.data.examples import load_example
-
-    frame = load_example(example)
-    for option, names in (("--categorical", categorical), ("--drop", drop)):
-        check_names(names, frame.columns, option)
-    return frame.with_columns(pl.col(categorical).cast(pl.String)).drop(drop)
 
 
 def _task(target: str, y: NDArray[Any], task: str | None) -> Task:

@@ -68,7 +68,9 @@ def convert(
             model = _with_class_names(model, names)
         try:
             info(_summary(getattr(model, "committee_", model)))
-            if not names and _has_numbered_classes(model, source):
+            labels = getattr(model, "classes", None)
+            booster = source.suffix.lower() not in (".skops", *PICKLES)  # whose files have no names of classes
+            if not names and booster and labels is not None and labels.tolist() == list(range(len(labels))):
                 note(
                     f"the classes are the numbers 0 to {model.n_classes - 1}; if rows have other labels, such as 1 to"
                     f" {model.n_classes}, name them in this order by --classes"
@@ -95,13 +97,6 @@ def _with_class_names(model: Any, names: tuple[str, ...]) -> Any:
         classes = pluralize(model.n_classes, "class", "classes")
         raise ValueError(f"--classes has {pluralize(len(names), 'name')}; the model has {classes}")
     return replace(model, classes=np.array(labels))
-
-
-def _has_numbered_classes(model: Any, source: Path) -> bool:
-    # files of boosters; estimators of scikit-learn have the labels of their training
-    labels = getattr(model, "classes", None)
-    booster = source.suffix.lower() not in (".skops", *PICKLES)
-    return booster and labels is not None and labels.tolist() == list(range(len(labels)))
 
 
 def _summary(committee: Any) -> str:

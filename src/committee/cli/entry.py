@@ -39,16 +39,13 @@ def main() -> None:
             print("interrupted; no file is written", file=sys.stderr)
         raise
     except (KeyboardInterrupt, ImportError) as error:
-        if not _caused_by_interrupt(error):
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__cause__ or cause.__context__
+        if cause is None:
             raise
         print("interrupted; no file is written", file=sys.stderr)
         sys.exit(130)
-
-
-def _caused_by_interrupt(error: BaseException | None) -> bool:
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 class DeferredImports:

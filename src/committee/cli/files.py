@@ -74,9 +74,9 @@ def load_learner(path: Path) -> Any:
     model = load(path)
     if hasattr(model, "committee_"):
         return model
-    from committee.cli.bare_committee import bare_committee
+    from committee.cli.bare_committee import BareClassifier, BareCommittee
 
-    return bare_committee(model)
+    return (BareClassifier if hasattr(model, "classes") else BareCommittee)(model)
 
 
 def is_safetensors(path: Path) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from committee.cli.files import check_columns, check_not_dropped, name_of_data, reads_in_chunks
 from committee.cli.options import LabelledOptions, TableOptions
-from committee.cli.row_columns import RowColumns, fitted_exposure, take_exposure, take_row_columns, without_exposure
+from committee.cli.row_columns import RowColumns, fitted_exposure, take_exposure, take_row_columns
 from committee.cli.terminal import note, print_notes
 from committee.data.dates import restore_times
 from committee.data.labels import all_integers
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def read_features(learner: Any, data: Path, table: TableOptions) -> Any:
-    frame = without_exposure(read_for_model(learner, data, table), fitted_exposure(learner, None))
+    frame = read_for_model(learner, data, table)
+    if (exposure := fitted_exposure(learner, None)) is not None:
+        note(f"explained for an exposure of 1; multiply the prediction by {exposure!r}")
+        frame = frame.drop(exposure, strict=False)
     X = select_features(learner, frame, str(data))
     note_unknown_categories(learner, X)
     return X
@@ -97,16 +100,15 @@ class UnknownCategories:
                 self.counts.setdefault(name, Counter()).update(dict(counts.iter_rows()))
 
     def notes(self) -> list[str]:
-        return [self._note(name, counts) for name, counts in self.counts.items()]
-
-    def _note(self, name: str, counts: Counter[str]) -> str:
-        table = table_schema(self.learner)
-        read_as = "the mean of all rows" if table.coded(table.names.index(name)) is None else "missing"
-        n = sum(counts.values())
-        cells = "1 cell holds an unknown category" if n == 1 else f"{n:,} cells hold unknown categories"
-        shown = ", ".join(f"{value!r} ({count:,})" for value, count in counts.most_common(3))
-        more = f" and {len(counts) - 3:,} more" if len(counts) > 3 else ""
-        return f"column {name!r}: {cells}, read as {read_as}: {shown}{more}"
+        table, notes = table_schema(self.learner), []
+        for name, counts in self.counts.items():
+            read_as = "the mean of all rows" if table.coded(table.names.index(name)) is None else "missing"
+            n = sum(counts.values())
+            cells = "1 cell holds an unknown category" if n == 1 else f"{n:,} cells hold unknown categories"
+            shown = ", ".join(f"{value!r} ({count:,})" for value, count in counts.most_common(3))
+            more = f" and {len(counts) - 3:,} more" if len(counts) > 3 else ""
+            notes.append(f"column {name!r}: {cells}, read as {read_as}: {shown}{more}")
+        return notes
 
 
 def note_unknown_categories(learner: Any, X: Any) -> None:

@@ -122,7 +122,7 @@ def predict(
             frame = read_for_model(learner, data[0], table, ids=names, answers=answers, rows_needed=False)
             frame, offset = log_exposure(frame, exposure)
             form = LearnedColumns.of_model(learner).file_format(table.form)
-            cells = read_raw_cells(data[0], names, form, "--id") if names else pl.DataFrame()
+            cells = read_raw_cells(data[0], names, form) if names else pl.DataFrame()
             result = predictions.of(select_features(learner, frame, str(data[0]), names), cells, offset)
             if output is None:
                 _print(result.write_csv())
@@ -224,7 +224,13 @@ class Predictions:
         if taken:
             raise ValueError(f"--id names {taken[0]!r}, which is a column of the predictions; rename it in the file")
         result = ids.hstack(found) if ids.width else found
-        return _without_formulas(result) if self.safe_cells else result
+        if not self.safe_cells:
+            return result
+        import polars as pl
+
+        text = pl.col(pl.String)
+        formulas = text.str.contains(r"^[=+\-@\t\r]") & text.cast(pl.Float64, strict=False).is_null()
+        return result.with_columns(pl.when(formulas).then("'" + text).otherwise(text).name.keep())
 
     def of_no_rows(self, ids: Any = None) -> pl.DataFrame:
         import numpy as np
@@ -252,7 +258,13 @@ class Predictions:
             from committee.report.evaluation import predictions_over
 
             predicted = predictions_over(self.learner, X, offset)
-        columns = _prediction_columns(self.learner, predicted)
+        columns: dict[str, Any] = {"prediction": predicted}
+        if predicted.ndim > 1:
+            from committee.report.figures import quantile_levels
+            from committee.report.prediction_sets import model_inside
+
+            levels = quantile_levels(model_inside(self.learner), predicted.shape[1])
+            columns = {f"prediction:{q:g}": predicted[:, k] for k, q in enumerate(levels)}
         if self.proba:
             columns |= self._per_class("probability", self.learner.predict_proba(X))
         if hasattr(self.learner, "predict_interval"):
@@ -265,21 +277,3 @@ class Predictions:
 
     def _per_class(self, what: str, values: Any) -> dict[str, Any]:
         return {f"{what}:{label}": values[:, k] for k, label in enumerate(self.learner.classes_)}
-
-
-def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    text = pl.col(pl.String)
-    formulas = text.str.contains(r"^[=+\-@\t\r]") & text.cast(pl.Float64, strict=False).is_null()
-    return frame.with_columns(pl.when(formulas).then("'" + text).otherwise(text).name.keep())
-
-
-def _prediction_columns(learner: Any, predicted: Any) -> dict[str, Any]:
-    if predicted.ndim == 1:
-        return {"prediction": predicted}
-    from committee.report.figures import quantile_levels
-    from committee.report.prediction_sets import model_inside
-
-    levels = quantile_levels(model_inside(learner), predicted.shape[1])
-    return {f"prediction:{q:g}": predicted[:, k] for k, q in enumerate(levels)}

@@ -100,8 +100,15 @@ class PruneOptions:
 
     @property
     def limits(self) -> dict[str, Any]:
+        text = self.max_nodes
+        try:
+            max_nodes = None if text is None else int(text) if text.strip().isdigit() else float(text)
+        except ValueError:
+            raise ValueError(
+                f"--max-nodes {text!r} is not a number; give a share such as 0.05, or a number such as 500"
+            ) from None
         names = ("max_voters", "min_gain", "max_loss", "metric")
-        return {"max_nodes": _share_or_number(self.max_nodes)} | {name: getattr(self, name) for name in names}
+        return {"max_nodes": max_nodes} | {name: getattr(self, name) for name in names}
 
 
 @takes_options
@@ -306,14 +313,3 @@ def _training_score(before: Any, after: Any, rows: LabelledRows, on: str) -> str
         f"pruned model on {pluralize(found.n_rows, f'{kind}row')}: accuracy {1.0 - found.error:.4f}, which is "
         f"optimistic, as {learned} by these rows"
     )
-
-
-def _share_or_number(text: str | None) -> float | int | None:
-    if text is None:
-        return None
-    try:
-        return int(text) if text.strip().isdigit() else float(text)
-    except ValueError:
-        raise ValueError(
-            f"--max-nodes {text!r} is not a number; give a share such as 0.05, or a number such as 500"
-        ) from None

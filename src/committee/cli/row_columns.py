@@ -15,7 +15,6 @@ from committee.data.text import pluralize, suggest_names
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
 
     from committee.cli.options import TrainingOptions
     from committee.data.number_types import F64
@@ -161,13 +160,6 @@ def fits_offsets(learner: Any) -> bool:
     return True
 
 
-def rates_of(learner: Any, y: NDArray[Any], exposure: F64, weights: F64 | None) -> tuple[F64, F64]:
-    """Return y / exposure, and row weights exposure^(2 - p) that replace an offset for a loss of variance power p."""
-    power = 2.0 - getattr(getattr(learner, "number_loss", None), "variance_power", 1.0)
-    units = (exposure / exposure.mean()) ** power
-    return y / exposure, units if weights is None else units * weights
-
-
 def check_exposure_column(name: str | None, target: str, others: Mapping[str, str]) -> None:
     if name is not None and name == target:
         raise ValueError(f"--exposure {name!r} is the target; name another column")
@@ -207,10 +199,3 @@ def log_exposure(frame: pl.DataFrame, name: str | None) -> tuple[pl.DataFrame, F
 
 def note_without_exposure(name: str) -> None:
     note(f"the table has no exposure {name!r}: predictions are for an exposure of 1")
-
-
-def without_exposure(frame: pl.DataFrame, name: str | None) -> pl.DataFrame:
-    if name is None:
-        return frame
-    note(f"explained for an exposure of 1; multiply the prediction by {name!r}")
-    return frame.drop(name, strict=False)

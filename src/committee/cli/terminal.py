@@ -303,24 +303,20 @@ def comparison_progress(wanted: bool | None, names: list[str], metric: str) -> I
     if terminal is None:
         yield None
     elif not terminal.is_terminal:
-        yield _fit_lines()
+        start, fits = time.monotonic(), count(1)  # fits of this run, without those of a checkpoint
+
+        def add(done: int, total: int, model: str, result: FoldResult) -> None:
+            n = next(fits)
+            if completes_tenth(done, done - 1, total):
+                info(f"{done}/{total} fits done, {_times(start, n, total - done)}")
+
+        yield add
     else:
         from rich.live import Live
 
         so_far = InterimResults(names, metric)
         with Live(console=terminal, transient=True, get_renderable=so_far.table, refresh_per_second=4):
             yield so_far.add
-
-
-def _fit_lines() -> Hook:
-    start, fits = time.monotonic(), count(1)  # fits of this run, without those of a checkpoint
-
-    def add(done: int, total: int, model: str, result: FoldResult) -> None:
-        n = next(fits)
-        if completes_tenth(done, done - 1, total):
-            info(f"{done}/{total} fits done, {_times(start, n, total - done)}")
-
-    return add
 
 
 class InterimResults:
@@ -359,13 +355,11 @@ class InterimResults:
             score = "failed" if failed else shown.text(values) if values.size else ""
             median = f"{np.median(seconds):.2f}" if seconds.size else ""
             table.add_row(Text(printable(name)), str(len(results)), score, median)
-        return Group(table, Text(self._status()))
-
-    def _status(self) -> str:
-        if not self.total:
-            return "comparing"
-        times = _times(self.start, sum(map(len, self.results.values())), self.total - self.done)
-        return f"comparing {self.done}/{self.total} fits, {times}; Ctrl-C stops and reports the finished folds"
+        status = "comparing"
+        if self.total:
+            times = _times(self.start, sum(map(len, self.results.values())), self.total - self.done)
+            status += f" {self.done}/{self.total} fits, {times}; Ctrl-C stops and reports the finished folds"
+        return Group(table, Text(status))
 
 
 def _times(start: float, done: int, left: int) -> str:

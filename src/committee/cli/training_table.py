@@ -19,7 +19,6 @@ from committee.cli.row_columns import (
     RowColumns,
     RowValues,
     check_exposure_column,
-    rates_of,
     take_exposure,
     take_row_columns,
 )
@@ -59,10 +58,12 @@ class TrainingTable:
         return {} if self.exposure is None else {"offset": np.log(self.exposure)}
 
     def as_rates(self, learner: Any) -> TrainingTable:
-        if self.exposure is None:
-            return self
-        y, weights = rates_of(learner, self.y, self.exposure, self.values.weights)
-        return replace(self, y=y, exposure=None, values=replace(self.values, weights=weights))
+        """Return y / exposure as target, and row weights exposure^(2 - p) for a loss of variance power p."""
+        assert self.exposure is not None
+        power = 2.0 - getattr(getattr(learner, "number_loss", None), "variance_power", 1.0)
+        units = (self.exposure / self.exposure.mean()) ** power
+        weights = units if self.values.weights is None else units * self.values.weights
+        return replace(self, y=self.y / self.exposure, exposure=None, values=replace(self.values, weights=weights))
 
     @property
     def part(self) -> str:

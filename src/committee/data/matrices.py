@@ -89,12 +89,6 @@ class SparseMatrix:
             last = min(first + step, len(self))
             yield _core.dense_rows(self.start, self.column, self.value, place, len(columns), first, last, n_threads)
 
-    def infinite(self) -> tuple[int, int] | None:
-        at = np.flatnonzero(np.isinf(self.value))
-        if not at.size:
-            return None
-        return int(np.searchsorted(self.start, at[0], side="right")) - 1, int(self.column[at[0]])
-
 
 Matrix: TypeAlias = F64 | SparseMatrix  # an encoded matrix, dense or sparse
 

@@ -157,10 +157,6 @@ class TableSchema:
     def forms(self) -> dict[str, str]:
         return {self.column(j): form for j, form in enumerate(self.written) if form is not None}
 
-    @property
-    def typed_forms(self) -> dict[str, str]:
-        return self.forms if self.typed else {}
-
     def with_forms(self, forms: Mapping[str, str], missing: Sequence[str] | None = None) -> TableSchema:
         written = tuple(forms.get(self.column(j)) for j in range(self.n_features))
         typed = self.typed and written == self.written
@@ -324,8 +320,10 @@ class TableSchema:
         if (categorical := self.n_levels > 0).any():
             name = self.column(int(categorical.argmax()))
             raise ValueError(f"X is sparse, but column {name!r} has categories; pass a dense table, as in training")
-        if (place := X.infinite()) is not None:
-            raise ValueError(infinity_message(self.column(place[1]), place[0]))
+        infinite = np.flatnonzero(np.isinf(X.value))
+        if infinite.size:
+            row = int(np.searchsorted(X.start, infinite[0], side="right")) - 1
+            raise ValueError(infinity_message(self.column(X.column[infinite[0]]), row))
         return X
 
     def to_json(self) -> dict[str, Any]:

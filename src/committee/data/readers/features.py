@@ -238,8 +238,8 @@ class LearnedColumns:
             names = getattr(model, "feature_names_in_", None)
             return cls(None if names is None else tuple(map(str, names)), levels={}, **target)
         dates = {name: form for name, form in table.forms.items() if kind_of_format(form) == "date"}
-        known: dict[str, Any] = {"forms": table.forms, "typed": dates | model.table_.typed_forms, **target}
-        known["missing"] = model.table_.missing
+        typed = dates | (model.table_.forms if model.table_.typed else {})
+        known: dict[str, Any] = {"forms": table.forms, "typed": typed, "missing": model.table_.missing, **target}
         if table.names is None:
             return cls(levels={}, **known)
         columns = list(zip(table.names, table.categories, strict=True))

@@ -279,20 +279,20 @@ def case_notes(target: str, y: NDArray[Any]) -> tuple[str, ...]:
     return (f"target {target!r} has classes that differ by case alone: {shown}; write each in one way",)
 
 
-def read_raw_cells(path: Path, names: Sequence[str], form: FileFormat, option: str) -> pl.DataFrame:
+def read_raw_cells(path: Path, names: Sequence[str], form: FileFormat) -> pl.DataFrame:
     file = table_file(path)
     if file.kind == "sheets":
         frame, _ = drop_nameless(file, read_sheet(file, form.sheet, but=names)[0])
-        columns = frame.select(check_names(names, frame.columns, option)).get_columns()
+        columns = frame.select(check_names(names, frame.columns, "--id")).get_columns()
         return frame.select(map(_whole, columns))
     if file.kind != "text":
         frame = read_typed(file)
-        return frame.select(check_names(names, frame.columns, option))
+        return frame.select(check_names(names, frame.columns, "--id"))
     text = SeparatedText.of(file, form)
     header = distinct_header(file, read_header(text))
     # of columns without a name only the one that holds cells can be meant
     nameless = [name for name in header if is_nameless(name)] if "" in names else []
-    cells = read_cells(text, [*check_names(names, header, option), *nameless])
+    cells = read_cells(text, [*check_names(names, header, "--id"), *nameless])
     return drop_nameless(file, cells)[0].select(names) if nameless else cells.select(names)
 
 
