@@ -369,7 +369,7 @@ class Abstaining(Rule):
         from committee.learners.trees.tree import best_abstention
 
         K, W, label = self.n_classes, shares(tree), best_abstention(tree)
-        is_right = label[:, None] == np.arange(K)
+        is_right = label[:, None] == self.numbers
         is_wrong = (label >= 0)[:, None] & ~is_right
         P, N = float(W[is_right].sum()), float(W[is_wrong].sum())  # weights voted right and wrong
         useless = (K - 1) * P <= N * (1.0 + 1e-12)

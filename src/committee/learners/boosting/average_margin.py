@@ -248,13 +248,23 @@ class MDRun(VotingRun):
         return found
 
     def _join(self, signed: NDArray[np.int8]) -> None:
-        self._extend(signed)
-        start = np.zeros(len(self._signed))
-        if self._weights:
-            start[: len(self._weights[-1])] = self._weights[-1]
-        else:
-            start[0] = 1.0  # the voter with the largest edge, which is the largest mean margin
-        w = self._solved(start)
+        # votes stay int8: one voter at a time becomes float64
+        before, self._signed = len(self._signed), np.concatenate([self._signed, signed])
+        self._mean_votes = np.append(self._mean_votes, [float(self.share @ votes) for votes in signed])
+        self._covariance = np.pad(self._covariance, (0, len(signed)))
+        for j in range(before, len(self._signed)):
+            away = self.share * (self._signed[j] - self._mean_votes[j])
+            products = [float(away @ votes) for votes in self._signed[: j + 1]]
+            self._covariance[j, : j + 1] = self._covariance[: j + 1, j] = products
+        # at first the voter with the largest edge, which is the largest mean margin
+        last = self._weights[-1] if self._weights else np.ones(1)
+        start = np.pad(last, (0, len(self._signed) - len(last)))
+
+        def optimum() -> F64:
+            return simplex_minimum(self.price * self._covariance, self._mean_votes, start)
+
+        record = self._record
+        w = optimum() if record is None else record.array("weights", (self._mean_votes, start), optimum)
         self._weights.append(w)
         margins = np.zeros(len(self.y))
         for j in np.flatnonzero(w).tolist():
@@ -269,24 +279,6 @@ class MDRun(VotingRun):
 
     def keep(self, record: FitRecord) -> None:
         self._record = record
-
-    def _solved(self, start: F64) -> F64:
-        def compute() -> F64:
-            return simplex_minimum(self.price * self._covariance, self._mean_votes, start)
-
-        return compute() if self._record is None else self._record.array("weights", (self._mean_votes, start), compute)
-
-    def _extend(self, signed: NDArray[np.int8]) -> None:
-        # votes stay int8: one voter at a time becomes float64
-        before, self._signed = len(self._signed), np.concatenate([self._signed, signed])
-        self._mean_votes = np.append(self._mean_votes, [float(self.share @ votes) for votes in signed])
-        covariance = np.empty((len(self._signed), len(self._signed)))
-        covariance[:before, :before] = self._covariance
-        for j in range(before, len(self._signed)):
-            away = self.share * (self._signed[j] - self._mean_votes[j])
-            products = [float(away @ votes) for votes in self._signed[: j + 1]]
-            covariance[j, : j + 1] = covariance[: j + 1, j] = products
-        self._covariance = covariance
 
     def weights_after(self, n_rounds: int) -> F64:
         return self._weights[min(n_rounds, len(self._weights)) - 1]

@@ -211,17 +211,14 @@ class HeldOutErrors:
         return float(sum(one.weights_after(t).sum() for one in self.run.runs))
 
     def votes_after(self, t: int) -> F64:
-        return np.stack([self._score(k, t) for k in range(len(self.run.runs))], axis=1)
-
-    def _score(self, k: int, t: int) -> F64:
-        run, votes = self.run.runs[k], self._votes[k]
-        new = (self.run.pool.votes_on(self._read, one) for one in run.voters[len(votes) :])
-        votes += [np.asarray(each, dtype=np.int8) for each in new]
-        F: F64 = np.zeros(len(self.rows))  # anew, as a round may change all weights
-        for weight, some in zip(run.weights_after(t).tolist(), votes, strict=False):
-            if weight:
-                F += weight * some
-        return F
+        scores = np.zeros((len(self.run.runs), len(self.rows)))  # anew, as a round may change all weights
+        for F, run, votes in zip(scores, self.run.runs, self._votes, strict=True):
+            new = (self.run.pool.votes_on(self._read, one) for one in run.voters[len(votes) :])
+            votes += [np.asarray(each, dtype=np.int8) for each in new]
+            for weight, some in zip(run.weights_after(t).tolist(), votes, strict=False):
+                if weight:
+                    F += weight * some
+        return np.ascontiguousarray(scores.T)
 
 
 def by_round(histories: Sequence[Sequence[float]], n_rounds: int, ended: float | None = None) -> F64:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -30,7 +30,6 @@ from committee.learners.boosting.dictionaries import DICTIONARIES, StumpPool, di
 from committee.learners.boosting.pool import ClassifierPool, Pool, RegressorPool
 from committee.learners.boosting.quadboost_rounds import QuadRun, Schedule, ScoreTargets, products_pay
 from committee.objectives.complexity import rademacher_of_stumps, theory_alpha
-from committee.objectives.programs.penalised_least_squares import Penalty
 from committee.objectives.programs.penalties import PENALTIES, penalty_class
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity, MeanLink
@@ -213,7 +212,12 @@ class QuadBoost(Boosting):
                 pools = [first, *(known.pool(known.binned, centre) for _ in range(1, K))]
         else:
             pools = self._pools_of_estimator(rows, target, seed)
-        penalty = self._penalty(lambda: self._complexity(pools[0], rows.weights, seed))
+
+        def theory() -> float:
+            return theory_alpha(str(self.penalty), self._complexity(pools[0], rows.weights, seed), self.n_estimators)
+
+        penalty = penalty_class(self.penalty).of(self.alpha, self.alpha_max, theory)
+        self.strength_ = penalty.strength
         if isinstance(pools[0], StumpPool) and products_pay(len(rows), pools[0].dictionary, self.n_estimators * K):
             return QuadRun.on_products(pools[0], target, penalty, schedule, threads)
         return QuadRun.on_residuals(pools, target, penalty, schedule)
@@ -236,14 +240,6 @@ class QuadBoost(Boosting):
             return np.asarray(count * weights / weights.sum())
 
         return [ClassifierPool(voter, rows.cells, k, scaled, centre) for k in seeds]
-
-    def _penalty(self, complexity: Callable[[], float]) -> Penalty:
-        def theory() -> float:
-            return theory_alpha(str(self.penalty), complexity(), self.n_estimators)
-
-        penalty = penalty_class(self.penalty).of(self.alpha, self.alpha_max, theory)
-        self.strength_ = penalty.strength
-        return penalty
 
     def _complexity(self, pool: Pool, weights: F64, seed: int) -> float:
         if not isinstance(pool, StumpPool):
@@ -284,13 +280,13 @@ class HeldOutRisk:
 
     def _advance(self, t: int) -> None:
         for k, run in enumerate(self.run.runs):
-            if 0 < t <= len(run.history):
-                self._change(k, *run.history.changes(t - 1))
-
-    def _change(self, k: int, voter: NDArray[np.intp], weight: F64) -> None:
-        for j, new in zip(voter.tolist(), weight.tolist(), strict=True):
-            step = new - self.weight[k].get(j, 0.0)
-            if step:
+            if not 0 < t <= len(run.history):
+                continue
+            voters, weights = run.history.changes(t - 1)
+            for j, new in zip(voters.tolist(), weights.tolist(), strict=True):
+                step = new - self.weight[k].get(j, 0.0)
+                if not step:
+                    continue
                 self.weight[k][j] = new
                 candidate = self.run.candidate(k, j)
                 if (k, j) not in self._votes:

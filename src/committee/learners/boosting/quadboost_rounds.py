@@ -49,13 +49,8 @@ class WeightHistory:
     def __len__(self) -> int:
         return self._n_rounds
 
-    def add(self, voter: Index, weight: F64) -> None:
-        self._append(voter, weight, np.array([len(voter)]))
-
-    def add_rounds(self, voter: Index, weight: F64) -> None:
-        self._append(voter, weight, np.arange(1, len(voter) + 1))
-
-    def _append(self, voter: Index, weight: F64, ends: Index) -> None:
+    def add(self, voter: Index, weight: F64, *, one_a_round: bool = False) -> None:
+        ends = np.arange(1, len(voter) + 1) if one_a_round else np.array([len(voter)])
         self._new.append((np.asarray(voter, dtype=np.intp), np.asarray(weight), ends + self._n_changes))
         self._n_rounds += len(ends)
         self._n_changes += len(voter)
@@ -110,21 +105,16 @@ class ScoreRun(ABC):
     def _reweight(self, gram: F64, b: F64, weights: F64) -> None:
         # so near that no present voter can lower the risk enough for a round: the next round takes a new one, or none
         wanted = 0.5 * self.schedule.tol * self.scale
-        reached = self._reweighted(gram, b, weights, wanted)
-        if reached > wanted + NOISE * self.largest:
-            self.missed = max(self.missed, reached)
 
-    def _reweighted(self, gram: F64, b: F64, weights: F64, wanted: float) -> float:
-        if self._record is None:
-            return reweight(gram, b, weights, self.penalty, wanted)
-
-        def compute() -> tuple[F64, float]:
+        def optimum() -> tuple[F64, float]:
             solution = weights.copy()
             return solution, reweight(gram, b, solution, self.penalty, wanted)
 
         form = Codec[tuple[F64, float]](lambda found: [found[0], np.array(found[1])], lambda w, gap: (w, float(gap)))
-        weights[:], reached = self._record.result("weights", (b, weights), compute, form)
-        return reached
+        record = self._record
+        weights[:], reached = optimum() if record is None else record.result("weights", (b, weights), optimum, form)
+        if reached > wanted + NOISE * self.largest:
+            self.missed = max(self.missed, reached)
 
 
 class GramRun(ScoreRun):
@@ -144,7 +134,7 @@ class GramRun(ScoreRun):
             super().advance(n_rounds)
             return
         voter, weight, decrease = self._rounds(n_rounds)
-        self.history.add_rounds(voter, weight)
+        self.history.add(voter, weight, one_a_round=True)
         self.decreases += decrease.tolist()
         self.finished = len(voter) < n_rounds
 
