@@ -18,8 +18,15 @@ def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
     if constraints is None:
         return None
     p = len(table.categorical)
-    listed = _by_column(constraints, table) if isinstance(constraints, Mapping) else constraints
-    given = np.asarray(listed, dtype=object)  # which makes no text of the numbers beside it
+    if isinstance(constraints, Mapping):
+        by_column: dict[int, Any] = {}
+        for column, direction in constraints.items():
+            j = column_number(column, table, "monotonic_constraints")
+            if j in by_column:
+                raise ValueError(f"monotonic_constraints has column {table.column(j)!r} twice, by name and number.")
+            by_column[j] = direction
+        constraints = [by_column.get(j, 0) for j in range(p)]
+    given = np.asarray(constraints, dtype=object)  # which makes no text of the numbers beside it
     if given.shape != (p,):
         raise ValueError(
             f"monotonic_constraints has directions of shape {given.shape} for a score; give one of -1, 0 and 1 for "
@@ -35,16 +42,6 @@ def directions(constraints: Any, table: TableSchema) -> NDArray[np.int8] | None:
             )
     signs = given.astype(np.int8)
     return signs if signs.any() else None
-
-
-def _by_column(constraints: Mapping[Any, Any], table: TableSchema) -> list[Any]:
-    found: dict[int, Any] = {}
-    for column, direction in constraints.items():
-        j = column_number(column, table, "monotonic_constraints")
-        if j in found:
-            raise ValueError(f"monotonic_constraints has column {table.column(j)!r} twice, by name and number.")
-        found[j] = direction
-    return [found.get(j, 0) for j in range(table.n_features)]
 
 
 def directions_of_scores(

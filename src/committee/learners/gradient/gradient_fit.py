@@ -71,7 +71,10 @@ class GradientFit:
         self.line_fit = self._lines()
         if self.line_fit is not None:
             rows.need_cells()
-        self.extra_trees = self._drawn_thresholds()
+        self.extra_trees = learner.extra_trees
+        if self.extra_trees == "auto":
+            lines_for_numbers = self.line_fit is not None and learner._n_classes is None
+            self.extra_trees = 1.0 if lines_for_numbers else EXTRA_TREES if rows.count < EXACT_FROM else 0.0
         self.binned = rows.binned(learner.table_, learner.max_bins, self.n_threads)
         self.units = None if self.parted is None else self.parted.units
         self.n_screened = n_screened(learner, rows)
@@ -119,14 +122,6 @@ class GradientFit:
         self.learner._check_earlier(earlier, link=(earlier.link, self.loss.link), leaves=leaves, **scores)
         intercept: F64 = earlier.intercept
         return intercept
-
-    def _drawn_thresholds(self) -> float:
-        share: float | str = self.learner.extra_trees
-        if not isinstance(share, str):
-            return float(share)
-        if self.line_fit is not None and self.learner._n_classes is None:
-            return 1.0
-        return EXTRA_TREES if self.rows.count < EXACT_FROM else 0.0
 
     def chosen(self) -> ChosenRounds:
         learner, given = self.learner, self.learner.n_estimators

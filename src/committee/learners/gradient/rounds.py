@@ -33,6 +33,7 @@ LARGEST_STEP = 64.0  # along Newton's direction: along a tree with pure leaves e
 LONGEST = 1.0  # largest multiple of Newton's step along an antigradient: longer ones would give probabilities 0 and 1
 FLAT = 1e-6  # share of the first slope at which the search ends, for losses without curvature of their own
 _MAX_TRIALS = 100
+_TOLERANCE = 1e-9  # change of a step, as a share of it, at which the search ends
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,6 @@ class RowsInMemory(ScoredRows):
 
 def best_step(
     slope: Callable[[float], tuple[float, float]],
-    tolerance: float = 1e-9,
     start: float = 1.0,
     largest: float = LARGEST_STEP,
     flat: float = 0.0,
@@ -243,12 +243,12 @@ def best_step(
         else:
             high = step  # a slope of NaN lies too far out
         newton = step - rise / curvature if curvature > 0.0 else inf
-        usable = curved or abs(newton - step) > tolerance * step
+        usable = curved or abs(newton - step) > _TOLERANCE * step
         if not (usable and low < newton < min(high, 4.0 * step) and abs(rise) <= 0.5 * before):
             newton = 2.0 * step if high == inf else 0.5 * (low + high)
         before = abs(rise)
         newton = min(newton, largest)
-        if abs(newton - step) <= tolerance * step:
+        if abs(newton - step) <= _TOLERANCE * step:
             return newton
         step = newton
     return low
@@ -346,22 +346,20 @@ class GradientRun(BoostingRun):
         return None if self.search is not None or self.refit else self.scored.rounds(self.draws, self.learning_rate)
 
     def advance(self) -> None:
-        step, grown = (self.learning_rate, self._one_call()) if self._rounds is not None else self._round()
+        if self._rounds is None:
+            step, grown = self._round()
+        else:
+            step, seed = self.learning_rate, self.draws.seed
+            trees, lines, largest = self._rounds.advance(seed + self.n_rounds, seed + self.n_rounds * self.n_trees)
+            self._check(largest)
+            of_trees = [LeafLines(*lines[k]) if lines else None for k in range(len(trees))]
+            grown = [BoostedTree(tree, tree.value, of_tree) for tree, of_tree in zip(trees, of_trees, strict=True)]
         self._idle = not self.draws.any and (step == 0.0 or not any(_core.largest_size(one.value) for one in grown))
         if self._idle and self.steps:
             return
         self.grown += grown
         self.steps.append(step)
         self.n_rounds += 1
-
-    def _one_call(self) -> list[BoostedTree]:
-        assert self._rounds is not None
-        t, seed = self.n_rounds, self.draws.seed
-        trees, lines, largest = self._rounds.advance(seed + t, seed + t * self.n_trees)
-        self._check(largest)
-        if not lines:
-            return [BoostedTree(tree, tree.value, None) for tree in trees]
-        return [BoostedTree(tree, tree.value, LeafLines(*of_tree)) for tree, of_tree in zip(trees, lines, strict=True)]
 
     def _round(self) -> tuple[float, list[BoostedTree]]:
         t, search = self.n_rounds, self.search

@@ -330,7 +330,12 @@ class RowsOnShards(ScoredRows):
     def _grown(self, k: int, features: I32 | None, seed: int) -> _core.GradientTree:
         begun = self.shards.each("tree", self.run, k, features)
         if not any(part[0] for part in begun):
-            self._draw_one()
+            # every round has at least one row, where the shards have drawn none
+            units, draws = self.draws.units, self.draws
+            assert units is not None
+            drawn = units.drawn(draws.subsample, draws.seed + self._t, draws.training)
+            of_shards = [drawn[units.of_rows(rows)[0]] for rows in self.shards.slices]
+            self.shards.enqueue_each("begin_with", [(self.run, mask) for mask in of_shards])
             begun = self.shards.each("tree", self.run, k, features)
         scale, heaviest = self._scale(begun)
         layout = scale.layout()
@@ -347,14 +352,6 @@ class RowsOnShards(ScoredRows):
             return np.asarray(self.shards.total("leaf_sums", places, ids, n_nodes, *largest))
 
         return self.grower.grow_on_shards(scale, layout, root, features, seed, k, heaviest, part, leaf_sums)
-
-    def _draw_one(self) -> None:
-        # every round has at least one row, where the shards have drawn none
-        units = self.draws.units
-        assert units is not None
-        drawn = units.drawn(self.draws.subsample, self.draws.seed + self._t, self.draws.training)
-        of_shards = [drawn[units.of_rows(rows)[0]] for rows in self.shards.slices]
-        self.shards.enqueue_each("begin_with", [(self.run, mask) for mask in of_shards])
 
     def _scale(self, begun: list[_core.Begun]) -> tuple[_core.RoundScale, float | None]:
         there = [part for part in begun if part[0] > 0]
