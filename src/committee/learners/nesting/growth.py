@@ -179,7 +179,13 @@ class Growth:
         if self.expected is not None:
             plus, minus = self.vote[node]
             self.expected += self.reached(leaf) * (found.q * plus + (1.0 - found.q) * minus)
-        self.shares.append(self._share(leaf, found))
+        share = leaf.share
+        if share is None and leaf.reach is not None:
+            share = float((self.weights * leaf.reach).sum())
+        elif share is None:
+            # one path leads here, so that exp(-H y), equal for all rows of a class, can be taken out of their weights
+            share = float(found.W.sum(axis=0) @ np.exp(SIGN * leaf.score)) * leaf.mass
+        self.shares.append(share)
         return node
 
     def entropy(self, leaf: Leaf) -> float:
@@ -202,14 +208,6 @@ class Growth:
         np.divide(leaf.weights, self.weights, out=found, where=self.weights > 0.0)
         np.minimum(found * factors, 1.0, out=found)
         return found
-
-    def _share(self, leaf: Leaf, found: Branching) -> float:
-        if leaf.share is not None:
-            return leaf.share
-        if leaf.reach is not None:
-            return float((self.weights * leaf.reach).sum())
-        # one path leads here, so that exp(-H y), equal for all rows of a class, can be taken out of their weights
-        return float(found.W.sum(axis=0) @ np.exp(SIGN * leaf.score)) * leaf.mass
 
 
 def relative_entropy(weights: RowWeights, own: F64) -> float:

@@ -39,7 +39,6 @@ from committee.learners.nesting.weak_learners import (
     StumpLearner,
     VoterLearner,
     WeakLearner,
-    check_answers,
     is_only_drawn,
 )
 from committee.vote.committee import Committee
@@ -166,8 +165,12 @@ class NestedClassifier(CalibratedClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.voter is not None:
-            check_answers(self.voter)
+        answers = ("prob_positive", "predict_proba", "draw")
+        if self.voter is not None and not any(hasattr(self.voter, name) for name in answers):
+            raise ValueError(
+                f"voter={self.voter!r} has neither prob_positive, predict_proba nor draw; a probabilistic voter needs "
+                "one. Choose a classifier with predict_proba."
+            )
         if self.n_draws == "look_ahead" and not self._looks_ahead:
             raise ValueError(
                 "n_draws='look_ahead' is for sums, in which voters follow each other; use 'stopwatch', its forecast, "

@@ -70,19 +70,18 @@ class StumpLearner:
         self._record = record
 
     def train(self, weights: NDArray[Any]) -> Trained | None:
-        feature, edge, ascending, missing, _, words = self._best(weights)
+        def best() -> StumpFound:
+            return self.search.best(weights)
+
+        form, record = Codec(_parts_of_stump, self._restored), self._record
+        found = best() if record is None else record.result("stump", (weights,), best, form)
+        feature, edge, ascending, missing, _, words = found
         if feature < 0:
             return None
         c, s = 0.0, 0.0
         if words is None:
             c, s = float(self.edges[self.offset[feature] + edge]), float(self.softness[feature])
         return self._trained((feature, c, s, ascending, missing, words))
-
-    def _best(self, weights: NDArray[Any]) -> StumpFound:
-        if self._record is None:
-            return self.search.best(weights)
-        form = Codec(_parts_of_stump, self._restored)
-        return self._record.result("stump", (weights,), lambda: self.search.best(weights), form)
 
     def _restored(self, numbers: NDArray[Any], words: NDArray[np.uint32]) -> StumpFound:
         feature, edge, ascending, missing, Z, has_words = numbers.tolist()
@@ -148,14 +147,6 @@ def is_only_drawn(voter: Any) -> bool:
     return isinstance(voter, DrawnVoter) and not any(
         hasattr(voter, name) for name in ("prob_positive", "predict_proba")
     )
-
-
-def check_answers(voter: Any) -> None:
-    if not any(hasattr(voter, name) for name in ("prob_positive", "predict_proba", "draw")):
-        raise ValueError(
-            f"voter={voter!r} has neither prob_positive, predict_proba nor draw; a probabilistic voter needs one. "
-            "Choose a classifier with predict_proba."
-        )
 
 
 def deviations(X: F64, weights: F64, categorical: NDArray[np.bool_]) -> F64:

@@ -158,13 +158,6 @@ MOST_ALONE = 200  # largest number of parts that are each left out in turn, to f
 FEW = 20  # rows on which a vote failed whose neighbours are added too
 
 
-@dataclass(frozen=True, eq=False)
-class Fewest:
-    weights: F64 | None  # (C + 1,): proved factors of the parts and of the start
-    bound: int  # lower bound on the number of parts, for weights with leads of at least `LEAST_LEAD`
-    note: str  # reason of an early end; empty if the search was completed
-
-
 NEAR = "on some row the ensemble is too near to a tie for the precision of the search"
 
 
@@ -201,10 +194,15 @@ class FewestVotersSearch:
         self.active = np.empty(0, dtype=np.intp)
         self.needed: NDArray[Any] = np.zeros(len(self.used), dtype=bool)
 
-    def run(self) -> Fewest:
+    def run(self) -> tuple[F64 | None, int, str]:
+        """Return proved factors of the parts and the start, a lower bound, and the reason of an early end.
+
+        The factors are ``(C + 1,)``, the bound is on the number of parts, for weights with leads of at least
+        `LEAST_LEAD`, and the reason is empty if the search was completed.
+        """
         best, note = None, ""
         if not self.counted.any():
-            return Fewest(np.append(np.zeros(self.parts.n_parts), 1.0), 0, "")
+            return np.append(np.zeros(self.parts.n_parts), 1.0), 0, ""
         self._add(self.parts.cells.random_rows(min(RANDOM_ROWS, MOST_ENTRIES // len(self.used)), self.rng))
         try:
             self._find_needed()
@@ -218,7 +216,7 @@ class FewestVotersSearch:
         if best is None and not self.same:
             best = self._proved(lambda: np.array(self.spread))
         best = np.ones(len(self.used)) if best is None and self.same else best
-        return Fewest(None if best is None else self._whole(best), self.bound, note)
+        return None if best is None else self._whole(best), self.bound, note
 
     def _proved(self, propose: Callable[[], F64]) -> F64 | None:
         try:
@@ -395,7 +393,9 @@ class FewestVotersSearch:
                 pairs = [(old, c, j) for j in rivals] + [(new, k, c)]
                 numbers = np.column_stack([vote.scores[:, a] - vote.scores[:, b] for vote, a, b in pairs])
                 starts = np.array([vote.start[a] - vote.start[b] for vote, a, b in pairs])
-                least = np.array([self._needed(a, b) for _, a, b in pairs])
+                # whole votes elect the first of equal classes, others may be rounded
+                ties = [-0.5 if a < b else 0.5 for _, a, b in pairs]
+                least = np.array(ties) if self.parts.exact else np.full(len(pairs), -ROUNDING)
                 # c over k in the old vote and k over c in the new one, together
                 own = rivals.index(k)
                 mix = np.zeros(len(pairs))
@@ -406,8 +406,3 @@ class FewestVotersSearch:
                 if rows is not None:
                     return rows
         return None
-
-    def _needed(self, a: int, b: int) -> float:
-        if not self.parts.exact:
-            return -ROUNDING
-        return -0.5 if a < b else 0.5

@@ -312,15 +312,15 @@ def _searched(found: LosslessVote, clean: Committee, fewest: Part, seconds: floa
 
     parts = trees.parts()
     same = parts.exact or not trees.has_merged
-    fewest_found = FewestVotersSearch(parts, elect_with, seconds, np.random.default_rng(seed), same).run()
-    note = f"The search stopped: {fewest_found.note}." if fewest_found.note else ""
-    found = replace(found, bound=fewest_found.bound, note=note, searched=True)
-    if fewest_found.weights is None:
+    weights, bound, early = FewestVotersSearch(parts, elect_with, seconds, np.random.default_rng(seed), same).run()
+    note = f"The search stopped: {early}." if early else ""
+    found = replace(found, bound=bound, note=note, searched=True)
+    if weights is None:
         return found
-    after = int((fewest_found.weights[:-1] > 0.0).sum())
+    after = int((weights[:-1] > 0.0).sum())
     if after == before:
         return found
-    committee = trees.built(fewest_found.weights)
+    committee = trees.built(weights)
     small = _trees_of(committee)
     assert isinstance(small, SharedForest)
     nodes, stored = len(small.feature), small.stored_bytes

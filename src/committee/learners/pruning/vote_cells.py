@@ -167,19 +167,6 @@ class VoteParts:
         return replace(self, scores=self.scores * weights[self.part][:, None], start=self.start * weights[-1])
 
 
-def unit_of(numbers: F64, most: float) -> float | None:
-    """Return the largest power of two that divides all numbers, or `None` if one exceeds `most` multiples."""
-    sizes = np.abs(numbers[numbers != 0.0])
-    if not len(sizes):
-        return 1.0
-    mantissa, exponent = np.frexp(sizes)
-    bits = np.ldexp(mantissa, 53).astype(np.int64)
-    zeros = np.log2((bits & -bits).astype(np.float64)).astype(np.int64)
-    # sums of its multiples have no rounding below 2^53 multiples
-    unit = float(np.ldexp(1.0, int((exponent - 53 + zeros).min())))
-    return unit if unit > 0.0 and float(sizes.max()) <= most * unit else None
-
-
 @dataclass(frozen=True, eq=False)
 class WeightedParts:
     """Parts of a committee that get new weights: trees, rounds or leaves."""
@@ -216,7 +203,17 @@ class WeightedParts:
 
     @cached_property
     def unit(self) -> float | None:
-        return unit_of(np.concatenate([self.scores.ravel(), self._start]), MOST_MULTIPLES)
+        """Largest power of two that divides all votes, or `None` if one exceeds `MOST_MULTIPLES` of it."""
+        numbers = np.concatenate([self.scores.ravel(), self._start])
+        sizes = np.abs(numbers[numbers != 0.0])
+        if not len(sizes):
+            return 1.0
+        mantissa, exponent = np.frexp(sizes)
+        bits = np.ldexp(mantissa, 53).astype(np.int64)
+        zeros = np.log2((bits & -bits).astype(np.float64)).astype(np.int64)
+        # sums of its multiples have no rounding below 2^53 multiples
+        unit = float(np.ldexp(1.0, int((exponent - 53 + zeros).min())))
+        return unit if unit > 0.0 and float(sizes.max()) <= MOST_MULTIPLES * unit else None
 
     @property
     def _start(self) -> F64:
