@@ -51,12 +51,6 @@ class FitRows(NamedTuple):
     unseen: Mask | None  # (n, T): out-of-bag mask; `None` if the trees have seen all rows, or none
     given: tuple[ArrayLike, ArrayLike | None]  # labels or targets, and weights, of all rows that `fit` was given
 
-    def in_leaves(self, forest: Forest, trees: Index, n_threads: int) -> LeafRows:
-        """Return the rows with their leaves in `forest`; `trees` are its trees' numbers in the ensemble."""
-        leaf = forest.apply(self.matrix, n_threads)
-        leaf += forest.offset[:-1].astype(np.int32)  # in place: (n, T) is the largest array here
-        return LeafRows(leaf, None if self.unseen is None else self.unseen[:, trees], self.y, self.weight)
-
 
 class WholeVote(NamedTuple):
     """Evaluation of the whole ensemble, before trees are cut."""
@@ -241,7 +235,10 @@ class BaseLeafReweighter(TrainedEnsemble):
         orders = [np.searchsorted(taken, order) for order in orders]
         forest = forest[taken]
         cutter = LeafCutter.of(forest, weights[taken] / criterion.unit, self.cut == "depth")
-        reached = with_target(rows.in_leaves(forest, taken, n_threads(self.n_jobs)))
+        leaf = forest.apply(rows.matrix, n_threads(self.n_jobs))
+        leaf += forest.offset[:-1].astype(np.int32)  # in place: (n, T) is the largest array here
+        unseen = None if rows.unseen is None else rows.unseen[:, taken]
+        reached = with_target(LeafRows(leaf, unseen, rows.y, rows.weight))
         return LeafSearch(cutter, reached, folds, orders, growth, C, criterion, statistics), taken
 
     # --- classification or regression ----------------------------------------------------------------------------

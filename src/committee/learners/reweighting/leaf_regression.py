@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -280,7 +280,8 @@ class LeafRegression:
         if self._loss.is_quadratic:
             found = self._newton(found, C, units, QUADRATIC_TOLERANCE if tol <= TOLERANCE else tol)
         else:
-            found = self._descended(found, C, units, tol * C * total)
+            options: Any = {"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "gtol": tol * C * total, "ftol": 0.0}
+            found = minimize(self._objective, found, args=(C, units), jac=True, method="L-BFGS-B", options=options).x
             if tol <= TOLERANCE:
                 found = self._newton(found, C, units, NEWTON_TOLERANCE)
         self._start = units.out_of(found, self._n_scores)
@@ -303,17 +304,6 @@ class LeafRegression:
     @property
     def _share(self) -> float:
         return float(1.0 / np.sqrt(self.columns.n_trees))
-
-    def _descended(self, start: F64, C: float, units: Preconditioner, slope: float) -> F64:
-        found: F64 = minimize(
-            self._objective,
-            start,
-            args=(C, units),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "gtol": slope, "ftol": 0.0},
-        ).x
-        return found
 
     def _objective(self, at: F64, C: float, units: Preconditioner) -> tuple[float, F64]:
         point = units.out_of(at, self._n_scores)

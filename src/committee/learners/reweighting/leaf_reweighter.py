@@ -140,7 +140,12 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
         def with_target(reached: LeafRows) -> LeafRows:
             if self.on != "train":
                 return reached
-            return reached.towards(probability, self._weight_of_classes(committee, *rows.given))
+            of_classes = np.ones(committee.n_classes)
+            if self.class_weight is not None:
+                y, sample_weight = np.asarray(rows.given[0]), rows.given[1]
+                known = ClassWeights.of(self.class_weight, y, row_weights(sample_weight, y, warn=False))
+                of_classes[committee.class_indices(known.classes)] = known.of_rows(known.classes)
+            return reached.towards(probability, of_classes)
 
         has_new_rows = self._has_new_rows
         if has_new_rows and rows.unseen is not None:
@@ -157,14 +162,6 @@ class LeafReweighter(BaseLeafReweighter, TrainedEnsembleClassifier):
 
     def _take_target(self, committee: Any) -> None:
         self.classes_ = committee.classes
-
-    def _weight_of_classes(self, committee: Committee, y: ArrayLike, sample_weight: ArrayLike | None) -> F64:
-        found = np.ones(committee.n_classes)
-        if self.class_weight is not None:
-            labels = np.asarray(y)
-            known = ClassWeights.of(self.class_weight, labels, row_weights(sample_weight, labels, warn=False))
-            found[committee.class_indices(known.classes)] = known.of_rows(known.classes)
-        return found
 
 
 def _oob_accuracy(rows: FitRows, right: Mask | None, part: Index, weights: F64) -> F64:
