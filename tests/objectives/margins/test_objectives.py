@@ -194,13 +194,13 @@ def test_the_soft_margin_is_that_of_one_dense_program(sizes, seed, nu):
 def test_an_interior_point_is_near_the_best_and_inside(seed, nu):
     lines = lines_of(seed, most_rows=100)
     cap = lines.row_weight / nu
-    near = interior_point(lines, cap)
+    weights, u = interior_point(lines, cap)
     best, _ = primal_program(dense(lines), nu, lines.row_weight, lines.lines_of_row)
-    value = value_of(lines.margins(near.weights), nu, lines.row_weight)
+    value = value_of(lines.margins(weights), nu, lines.row_weight)
     assert best - 2e-3 <= value <= best + 1e-9
-    assert near.weights.min() > 0.0 and near.lines.min() > 0.0
-    assert (near.lines.sum(axis=1) < cap).all()
-    assert lines.dots(near.lines.ravel() / near.lines.sum()).max() <= best + 2e-3
+    assert weights.min() > 0.0 and u.min() > 0.0
+    assert (u.sum(axis=1) < cap).all()
+    assert lines.dots(u.ravel() / u.sum()).max() <= best + 2e-3
 
 
 def test_a_part_of_many_rows_says_where_a_program_begins(monkeypatch):

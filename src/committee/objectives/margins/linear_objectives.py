@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.data.number_types import F64
@@ -241,7 +240,16 @@ class Range(Objective):
             else:
                 solved = constraint_generation(lines, lines.mean_votes(), [Constraints(bound)], tol=self.tol)
         except InfeasibleError as error:
-            largest = self._largest_xi(lines, margins, mean, low)
+            # the highest level that the low margins can be raised to, by one more program
+            low_lines = lines.of_rows(low)
+            constraints = [
+                Constraints(np.where(low_lines, 0.0, -np.inf), level=-1),
+                Constraints(np.where(low_lines, -np.inf, mean)),
+            ]
+            found = constraint_generation(lines, np.zeros(lines.n_voters), constraints, cost_of_z=1.0, tol=self.tol)
+            level = max(found.z, float(margins.min()))  # the own weights reach the lowest margin
+            # the same margins as `level` but for rounding count, too
+            largest = float(lines.row_weight[margins <= level + 1e-10].sum())
             # rounded down to four digits, so that the xi of the message is feasible
             digits = 10.0 ** (3 - np.floor(np.log10(largest))) if largest > 0.0 else 1.0
             raise OutOfReachError(
@@ -250,14 +258,3 @@ class Range(Objective):
                 largest,
             ) from error
         return Reweighting.of(solved, solved.value, self.value(lines, lines.own))
-
-    def _largest_xi(self, lines: MarginMatrix, margins: F64, mean: float, low: NDArray[np.bool_]) -> float:
-        # the share of rows up to the highest level z that the low margins can be raised to, by one more program
-        low_lines = lines.of_rows(low)
-        constraints = [
-            Constraints(np.where(low_lines, 0.0, -np.inf), level=-1),
-            Constraints(np.where(low_lines, -np.inf, mean)),
-        ]
-        found = constraint_generation(lines, np.zeros(lines.n_voters), constraints, cost_of_z=1.0, tol=self.tol)
-        level = max(found.z, float(margins.min()))  # the own weights reach the lowest margin
-        return float(lines.row_weight[margins <= level + 1e-10].sum())  # the same margins, but for rounding

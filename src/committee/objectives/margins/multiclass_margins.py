@@ -173,8 +173,9 @@ def _weights_near_the_best(lines: MarginMatrix, cap: F64) -> F64:
         return lines.own
     every = -(-lines.matrix.size // MOST_CELLS)
     if every > 1:
-        lines = lines.of_some(np.arange(lines.n_rows) % every == 0)
-    return interior_point(lines, lines.row_weight * share).weights
+        lines = lines.weighted(np.where(np.arange(lines.n_rows) % every == 0, lines.row_weight, 0.0))
+    weights, _ = interior_point(lines, lines.row_weight * share)
+    return weights
 
 
 def sum_of_margins(
@@ -361,15 +362,15 @@ class ManyRows:
         if self.nu >= 1.0 - INSIDE or lines.matrix.size > MOST_CELLS:
             found, u = soft_margin_of_rows(lines, self.nu)
             return found.weights, u
-        point = interior_point(lines, cap)
+        near, inside = interior_point(lines, cap)
         self._opposite = self._opposite or opposite_voters(lines.matrix)
         if self._opposite is not None:
-            u = balanced(lines, cap, point.lines[:, 0])
+            u = balanced(lines, cap, inside[:, 0])
             if float(lines.dots(u).max()) <= NO_EDGE:
                 weights = np.zeros(lines.n_voters)
                 weights[list(self._opposite)] = 0.5
                 return weights, u
-        found, u = soft_margin_of_rows(lines, self.nu, point.weights)
+        found, u = soft_margin_of_rows(lines, self.nu, near)
         return found.weights, u
 
 

@@ -62,9 +62,6 @@ class MarginMatrix:
         scale = None if unseen is None else np.repeat(unseen.shape[1] / unseen.sum(axis=1), self.lines_of_row)
         return replace(self, matrix=S, first=first, row_weight=weight, unseen=unseen, scale=scale)
 
-    def of_some(self, rows: NDArray[np.bool_]) -> MarginMatrix:
-        return replace(self, row_weight=np.where(rows, self.row_weight, 0.0))._without_empty_rows()
-
     @classmethod
     def of_matrix(cls, S: Any, own: F64 | None = None, row_weight: F64 | None = None) -> MarginMatrix:
         """Make lines of a matrix of signed votes, one for each row."""
@@ -165,12 +162,12 @@ class MarginMatrix:
         return (margins / np.where(total > 0.0, total, 1.0))[some], row_weight / row_weight.sum()
 
     def weighted(self, row_weight: F64) -> MarginMatrix:
-        return replace(self, row_weight=row_weight, scale=None)._without_empty_rows()
+        return replace(self, row_weight=row_weight)._without_empty_rows()
 
     def select(self, voters: NDArray[np.intp], own: F64) -> MarginMatrix:
         unseen = None if self.unseen is None else self.unseen[:, voters]
         return replace(
-            self, matrix=self.matrix[:, voters], own=own, sign=self.sign[voters], unseen=unseen, scale=None
+            self, matrix=self.matrix[:, voters], own=own, sign=self.sign[voters], unseen=unseen
         )._without_empty_rows()
 
     def as_numbers(self) -> MarginMatrix:

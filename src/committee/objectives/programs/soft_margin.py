@@ -177,8 +177,9 @@ def soft_margin(
         return program.solve()
     u, solved, left_out = w / w.sum(), None, np.ones(S.shape[1], dtype=bool)
     order: list[int] = []
+    step = max(1, BLOCK // len(S))  # voters at a time, as bytes are converted to float64
     while True:
-        edges = edges_of_voters(S, u, scale)
+        edges = np.concatenate([u @ scale_rows(S[:, at : at + step], scale) for at in range(0, S.shape[1], step)])
         limit = -np.inf if solved is None else solved.bound + 1e-9  # voters below it cannot improve the value
         new = np.flatnonzero((edges > limit) & left_out)
         if solved is not None and not len(new):
@@ -218,11 +219,6 @@ def scale_rows(S: NDArray[Any], scale: F64 | None) -> NDArray[Any]:
     return S if scale is None else S * scale[:, None]
 
 
-def edges_of_voters(S: NDArray[Any], u: F64, scale: F64 | None) -> F64:
-    step = max(1, BLOCK // len(S))  # voters at a time, as bytes are converted to float64
-    return np.concatenate([u @ scale_rows(S[:, at : at + step], scale) for at in range(0, S.shape[1], step)])
-
-
 def most_common_votes(S: NDArray[Any]) -> NDArray[Any]:
     if S.dtype != np.int8:
         return np.zeros(S.shape[1])
@@ -249,12 +245,6 @@ NEAR = 1e-4  # final duality gap, relative to the standard deviation of the marg
 MOST_STEPS = 40  # most Newton steps; 15 to 30 suffice
 
 SHORTER = 0.99  # share of the distance to the nearest bound that a step covers
-
-
-@dataclass(frozen=True)
-class InteriorPoint:
-    weights: F64  # (T,) w; positive, sums to one
-    lines: F64  # (n, K - 1) u; positive, sums to one, and over a row's lines to less than its cap
 
 
 @dataclass(frozen=True)
@@ -330,8 +320,11 @@ class _System:
         return _Point(y[:-1], (for_w - at.short * y[:-1]) / at.w, xi, -u.sum(axis=1), above, u)
 
 
-def interior_point(lines: MarginMatrix, cap: F64) -> InteriorPoint:
-    """Return a point near the optimum of the soft margin, with caps ``(n,)`` above the row weights.
+def interior_point(lines: MarginMatrix, cap: F64) -> tuple[F64, F64]:
+    """Return weights ``(T,)`` and dual weights of lines ``(n, K - 1)`` near the optimum of the soft margin.
+
+    All are positive, and both sum to one. The dual weights of a row's lines sum to less than its cap, of ``(n,)`` above
+    the row weights.
 
     S. Mehrotra (1992). On the implementation of a primal-dual interior point method.
     """
@@ -360,7 +353,7 @@ def interior_point(lines: MarginMatrix, cap: F64) -> InteriorPoint:
             )
         )
         at = at.moved(step, *(SHORTER * length for length in _lengths(at, step)))
-    return InteriorPoint(at.w / at.w.sum(), at.u)
+    return at.w / at.w.sum(), at.u
 
 
 def _start(M: F32, lines: MarginMatrix, cap: F64) -> tuple[_Point, float]:
