@@ -130,7 +130,7 @@ def test_classes_and_rows_read_off_never_lower_the_certificate(m, size):
 def test_the_certificate_holds_for_the_committee_that_fits_best(monkeypatch):
     """1,000 samples; of many committees of a fixed class, the one with the best margins is asked."""
     # how many rows would be enough is nearly all of the work, and not asked here
-    monkeypatch.setattr(margin_curves, "rows_needed", lambda *_: inf)
+    monkeypatch.setattr(margin_curves, "rows_to_be_useful", lambda *_: inf)
     rng = np.random.default_rng(0)
     size, n, held = 12, 2000, []
     accuracy = rng.uniform(0.7, 0.95, size=size)

@@ -177,7 +177,7 @@ def boosting_vc(training_error: float, n_rows: int, n_rounds: int, vc_dimension:
             "training_error": error,
             "penalty": penalty,
             "log_growth": _log_growth(n, T, d),
-            "rows_to_be_useful": _rows_for(0.5, T, d, delta),
+            "rows_to_be_useful": _rows_to_be_useful(T, d, delta),
         },
         advice="More rows; fewer rounds; smaller trees, or fewer columns, of smaller VC-dimension.",
         inputs={"training_error": error, "n_rows": n, "n_rounds": T, "vc_dimension": d, "delta": delta},
@@ -310,11 +310,11 @@ def _penalty(n: int, T: int, d: float, delta: float) -> float:
     return sqrt(32.0 * (_log_growth(n, T, d) + log(8.0 / delta)) / n)
 
 
-def _rows_for(penalty: float, T: int, d: float, delta: float) -> float:
+def _rows_to_be_useful(T: int, d: float, delta: float) -> float:
     low, high = 1.0, 2.0
-    while _penalty(int(high), T, d, delta) > penalty and high < 1e18:
+    while _penalty(int(high), T, d, delta) > 0.5 and high < 1e18:
         low, high = high, 2.0 * high
     while high - low > 0.01 * low:
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if _penalty(int(middle), T, d, delta) > penalty else (low, middle)
+        low, high = (middle, high) if _penalty(int(middle), T, d, delta) > 0.5 else (low, middle)
     return float(round(high))

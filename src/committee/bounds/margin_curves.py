@@ -82,7 +82,7 @@ def voting(
         statement=f"{on_new_rows(eta)}, if the theorem's constant is {C:g}",
         value=float(value[best]),
         terms=at(best, theta=theta, nu_theta=nu, complexity=complexity)
-        | {"confidence": confidence, "rows_to_be_useful": rows_needed(0.5, nu, lambda n: float(terms(n)[0].min()))},
+        | {"confidence": confidence, "rows_to_be_useful": rows_to_be_useful(nu, lambda n: float(terms(n)[0].min()))},
         advice=FEWER_BINS,
         inputs={"margins": m, "ln_size": size, "eta": eta, "constant": C, "thetas": theta},
         remarks=("The source states no constant: not a certificate.",),
@@ -160,7 +160,7 @@ def voting_certified(
         name="voting bound, certified",
         statement=on_new_rows(eta),
         value=best,
-        terms=terms | {"rows_to_be_useful": rows_needed(0.5, nu, lambda n: float(values(n)[0].min()))},
+        terms=terms | {"rows_to_be_useful": rows_to_be_useful(nu, lambda n: float(values(n)[0].min()))},
         advice=FEWER_BINS,
         inputs={"margins": m, "ln_size": size, "eta": eta, "n_classes": K, "rows_per_voter": r, "thetas": theta},
     )
@@ -269,7 +269,7 @@ def tight_margin(
         statement=f"{on_new_rows(delta)}, if the theorem's constant is {C:g}",
         value=float(value[best]),
         terms=at(best, theta=theta, nu_theta=nu, by_margin=d)
-        | {"confidence": confidence, "rows_to_be_useful": rows_needed(0.5, nu, lambda n: float(terms(n)[0].min()))},
+        | {"confidence": confidence, "rows_to_be_useful": rows_to_be_useful(nu, lambda n: float(terms(n)[0].min()))},
         advice=SMALLER_CLASS,
         inputs={"margins": m, "ln_size": size, "delta": delta, "constant": C, "thetas": theta},
         remarks=("The theorem's constant is not known: not a certificate.",),
@@ -416,14 +416,14 @@ def best_draw(value: F64, theta: F64, nu: F64, tail: F64, complexity: F64) -> tu
     return float(value[i, j]), dict(zip(names, map(float, terms), strict=True))
 
 
-def rows_needed(target: float, nu: F64, value: Callable[[float], float]) -> float:
-    """Return about how many rows lower a bound to `target` at the same margins."""
-    if nu.min() >= target or value(MOST_ROWS) > target:
+def rows_to_be_useful(nu: F64, value: Callable[[float], float]) -> float:
+    """Return about how many rows lower a bound to 1/2 at the same margins."""
+    if nu.min() >= 0.5 or value(MOST_ROWS) > 0.5:
         return inf
     low, high = 1.0, MOST_ROWS
     while high > 1.01 * low:
         middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if value(middle) <= target else (middle, high)
+        low, high = (low, middle) if value(middle) <= 0.5 else (middle, high)
     return high
 
 

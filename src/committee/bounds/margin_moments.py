@@ -177,7 +177,12 @@ def _descend(losses: VoterLosses, rho: F64, delta: float, max_rounds: int, max_s
     for _ in range(max_rounds):
         if bound.value >= 1.0:
             break
-        by_e, by_d = _slopes(bound)
+        # slopes of the tangent in the observed tandem loss and disagreement, in units of its slope in c
+        e, d = max(bound.terms["tandem_loss"], LEAST), max(bound.terms["disagreement"], LEAST)
+        worst_d = max(bound.terms["worst_disagreement"], LEAST)
+        worst_e = max(bound.terms["worst_gibbs"] - 0.5 * worst_d, LEAST)
+        right = log(max(1.0 - e - d, LEAST) / max(1.0 - worst_e - worst_d, LEAST))
+        by_e, by_d = log(worst_e / e) + right, log(worst_d / d) + right
         rho = exponentiated_gradient(by_e * both + by_d * apart, rho, 2.0 / bound.terms["rows"], max_steps)
         new = c_bound_pac_bayes(losses, rho, delta)
         if new.value < least.value:
@@ -186,15 +191,6 @@ def _descend(losses: VoterLosses, rho: F64, delta: float, max_rounds: int, max_s
             break
         bound = new
     return best
-
-
-def _slopes(bound: Bound) -> tuple[float, float]:
-    # slopes of the tangent in the observed tandem loss and disagreement, in units of its slope in c
-    e, d = max(bound.terms["tandem_loss"], LEAST), max(bound.terms["disagreement"], LEAST)
-    worst_d = max(bound.terms["worst_disagreement"], LEAST)
-    worst_e = max(bound.terms["worst_gibbs"] - 0.5 * worst_d, LEAST)
-    right = log(max(1.0 - e - d, LEAST) / max(1.0 - worst_e - worst_d, LEAST))
-    return log(worst_e / e) + right, log(worst_d / d) + right
 
 
 def _c(r: F64, d: F64) -> F64:
