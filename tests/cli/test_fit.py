@@ -212,7 +212,6 @@ def test_refused(table):
         ("--memory-limit leaves no candidate room on 90 rows of", *price, "--memory-limit", "1 kB"),
         ("--max-size is for the committee", *price, *tree, "--max-size", "1 MB"),
         ("--max-size some is no number of bytes; give bytes, or text such as", *price, "--max-size", "some"),
-        ("--effort 'some' is unknown", *price, "--effort", "some"),
         ("target 'spoilt' is missing in 1 of 90 rows (first in row 0)", "--drop", "label", "-t", "spoilt", "--strict"),
         ("adaboost predicts classes only; for numbers choose one of committee", *price, "-m", "adaboost"),
         ("adaboost predicts classes only", "-t", "label", "-m", "adaboost", "--task", "numbers"),

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from committee.data.categories import Category, distinct_numbers, encode_numbers
 from committee.data.dates import (
+    DATE_FORMAT,
+    DATETIME_FORMAT,
+    SECONDS_PER_DAY,
     Seconds,
     TimeKind,
     intervals_as_text,
@@ -142,7 +145,10 @@ class Column:
 
     @property
     def form(self) -> str | None:
-        return None if self.seconds is None else self.seconds.shortest_form
+        if self.seconds is None:
+            return None
+        whole_days = self.seconds.form == DATETIME_FORMAT and not (self.seconds.values % SECONDS_PER_DAY > 0.0).any()
+        return DATE_FORMAT if whole_days else self.seconds.form
 
     def check_kind(self, form: str | None, categories: Sequence[Category] | None, typed: bool) -> None:
         wanted = None if form is None else kind_of_format(form)

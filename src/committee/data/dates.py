@@ -212,12 +212,6 @@ class Seconds:
     values: F64  # NaN if missing
     form: str
 
-    @property
-    def shortest_form(self) -> str:
-        if self.form != DATETIME_FORMAT or (self.values % SECONDS_PER_DAY > 0.0).any():
-            return self.form
-        return DATE_FORMAT
-
 
 def read_seconds(series: nw.Series[Any]) -> Seconds | None:
     import narwhals as nw

@@ -44,8 +44,8 @@ class LeafRows:
 
     @classmethod
     def concatenate(cls, parts: Sequence[LeafRows]) -> LeafRows:
-        sizes = np.concatenate([np.diff(part.start) for part in parts])
-        return cls(np.concatenate([part.rows for part in parts]), np.concatenate([[0], np.cumsum(sizes)]))
+        start = extents(np.concatenate([np.diff(part.start) for part in parts]))
+        return cls(np.concatenate([part.rows for part in parts]), start)
 
     def sums(self, values: F64) -> F64:
         """Sum in each leaf of an array ``(m, ...)`` in the order of `rows`."""

@@ -264,7 +264,9 @@ class TextFiles:
                 )
                 raise ValueError(f"{str(path)!r}: column {odd!r} is missing in some files; {what}")
             for name, dtype in _types_of_cells(path, self.form, types, own).items():
-                common[name] = dtype if name not in common else _common(common[name], dtype)
+                before = common.setdefault(name, dtype)
+                if before != dtype:
+                    common[name] = pl.Float64() if before.is_numeric() and dtype.is_numeric() else pl.String()
         common |= {name: own[0][name] for name in own[0] if name not in common}
         common |= {name: pl.String() for name in self.text}
         return tuple({name: common[name] for name in types} for types in own)
@@ -415,11 +417,3 @@ def _errors_of(path: Path, form: FileFormat) -> Iterator[None]:
         text = SeparatedText.of(table_file(path), form)
         blank_lines(text, len(read_header(text)))  # raises for a row of a wrong length, with its line
         raise ValueError(f"{str(path)!r} cannot be read: {first_error_line(cause)}") from error
-
-
-def _common(one: pl.DataType, other: pl.DataType) -> pl.DataType:
-    import polars as pl
-
-    if one == other:
-        return one
-    return pl.Float64() if one.is_numeric() and other.is_numeric() else pl.String()

@@ -114,8 +114,8 @@ def read_table_with_notes(
     nested = [name for name in wanted if types[name].is_nested()]
     if nested:
         raise ValueError(f"categorical names {nested[0]!r}, which holds {types[nested[0]]}; drop it instead")
-    is_text = (pl.String, pl.Categorical, pl.Enum)
-    casts = [name for name in types if name in as_text and types[name] not in is_text]
+    text_types = (pl.String, pl.Categorical, pl.Enum)
+    casts = [name for name in types if name in as_text and types[name] not in text_types]
     frame = frame.with_columns(pl.col(casts).cast(pl.String)).drop(dropped)
     return replace(read, frame=frame)
 
