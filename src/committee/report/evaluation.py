@@ -298,7 +298,7 @@ def baseline_comment(figures: Mapping[str, float]) -> str | None:
     return None
 
 
-def _most_frequent(y: NDArray[Any], weights: F64 | None = None) -> Measured:
+def _most_frequent(y: NDArray[Any], weights: F64 | None) -> Measured:
     labels, codes = np.unique(y, return_inverse=True)
     counts = np.bincount(codes, weights)
     share, label = float(counts.max() / counts.sum()), str(labels[counts.argmax()])

@@ -235,9 +235,9 @@ def leaves_picture(found: TreeLeaves) -> Picture:
     caption = f"Each leaf: its rule, its content, and its share of the training rows. {which}"
     if all(leaf.classes is not None for leaf in found.leaves):
         key, rows = _class_stacks(found)
-        body = legend(key) + stacks(rows, description, most_lines=3)
+        body = legend(key) + stacks(rows, description)
     elif any(leaf.value is None for leaf in found.leaves):
-        body = stacks([Stack(leaf.rule, (), leaf.text) for leaf in found.leaves], description, most_lines=3)
+        body = stacks([Stack(leaf.rule, (), leaf.text) for leaf in found.leaves], description)
     else:
         values = [(leaf, leaf.value or 0.0) for leaf in found.leaves]
         lines = [Bar(leaf.rule, value, format_number(value, 3) + leaf.share_text) for leaf, value in values]

@@ -304,7 +304,8 @@ class RowPath:
     def of(cls, ensemble: EnsembleText, estimator: Any, X: Any, row: int) -> RowPath:
         if is_sparse(X):
             raise TypeError("X is sparse, and a picture is of the values of one row; pass X[[row]].toarray() and row=0")
-        encoded = _encoded(ensemble, estimator, X)
+        has_table = hasattr(estimator, "validate_rows") and getattr(estimator, "table_", None) is not None
+        encoded = encoded_rows(estimator, X) if has_table else ensemble.votes.encode(X)
         row = place("row", row, len(encoded))
         one = TableRows(X).taken(np.array([row]))
         forest = MemberTrees.of(ensemble.votes.voters, ensemble.votes.weights, "SmallEnsembleDisplay").forest
@@ -325,13 +326,6 @@ class RowPath:
             _sums(ensemble, values, answer),
             np.asarray(np.isnan(encoded).any(axis=0)),
         )
-
-
-def _encoded(ensemble: EnsembleText, estimator: Any, X: Any) -> F64:
-    if hasattr(estimator, "validate_rows") and getattr(estimator, "table_", None) is not None:
-        return encoded_rows(estimator, X)
-    encoded: F64 = ensemble.votes.encode(X)
-    return encoded
 
 
 def _sums(ensemble: EnsembleText, values: F64, answer: F64) -> tuple[str, ...]:

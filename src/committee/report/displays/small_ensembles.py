@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,10 +53,10 @@ class TreeShape:
                 outline[node] = ([-half] * 2, [half] * 2)  # the text of a leaf reaches to the next level
                 continue
             (low_left, high_left), (low_right, high_right) = outline.pop(left), outline.pop(right)
-            apart = gap + max(high - low for high, low in zip(high_left, low_right, strict=False))
-            shift[left], shift[right] = -apart / 2.0, apart / 2.0
-            low = _outer_edges(low_left, low_right, apart, min)
-            high = _outer_edges(high_left, high_right, apart, max)
+            aside = (gap + max(high - low for high, low in zip(high_left, low_right, strict=False))) / 2.0
+            shift[left], shift[right] = -aside, aside
+            low = [min(a - aside, b + aside) for a, b in zip_longest(low_left, low_right, fillvalue=math.inf)]
+            high = [max(a - aside, b + aside) for a, b in zip_longest(high_left, high_right, fillvalue=-math.inf)]
             outline[node] = ([-half, *low], [half, *high])
         x = shift.copy()
         for node, pair in enumerate(children.tolist()):
@@ -62,15 +64,6 @@ class TreeShape:
                 x[pair] += x[node]
         low, high = outline[0]
         return cls(x - min(low), level, max(high) - min(low))
-
-
-def _outer_edges(
-    left: list[float], right: list[float], apart: float, outer: Callable[[list[float]], float]
-) -> list[float]:
-    sides = ((left, -apart / 2.0), (right, apart / 2.0))
-    return [
-        outer([edges[i] + shift for edges, shift in sides if i < len(edges)]) for i in range(max(len(left), len(right)))
-    ]
 
 
 class SmallEnsembleDisplay(Display):

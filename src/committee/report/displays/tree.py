@@ -390,7 +390,10 @@ class CoefficientMapDisplay(Display):
         return display.plot(ax)
 
     def _draw(self, ax: Axes | None) -> None:
-        rules = [_wrapped(rule, 46, 4) for rule in self.rules]
+        rules = []
+        for rule in self.rules:
+            lines = textwrap.wrap(rule, 46)
+            rules.append("\n".join(lines if len(lines) <= 4 else [*lines[:3], f"… {lines[-1]}"]))
         n_rows, n_columns = self.values.shape
         height = sum(0.14 + 0.16 * (1 + rule.count("\n")) for rule in rules)
         longest = max(len(shortened(name)) for name in self.columns)
@@ -445,10 +448,3 @@ def leaf_scores(estimator: Any, tree: int = 0, label: Any = None) -> tuple[Any, 
     if label not in scored:
         raise ValueError(f"label={label!r} has no score in tree {tree}; it has {', '.join(map(repr, scored))}")
     return label, frame.filter(frame["class"] == label).sort("rows", descending=True, maintain_order=True), design
-
-
-def _wrapped(text: str, width: int, most_lines: int) -> str:
-    lines = textwrap.wrap(text, width)
-    if len(lines) > most_lines:
-        lines = [*lines[: most_lines - 1], "… " + lines[-1]]
-    return "\n".join(lines)

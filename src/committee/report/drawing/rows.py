@@ -106,11 +106,11 @@ class Stack:
     text: str
 
 
-def stacks(rows: Sequence[Stack], description: str, *, most_lines: int = 1) -> Markup:
+def stacks(rows: Sequence[Stack], description: str) -> Markup:
     parts: list[Markup] = []
     y = 0.0
     for stack in rows:
-        y = _write(parts, stack.name, y, most_lines)
+        y = _write(parts, stack.name, y, 3)
         x = 1.0
         for color, share, tip in stack.parts:
             width = share * (WIDTH - 2.0)

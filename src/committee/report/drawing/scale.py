@@ -164,8 +164,8 @@ def format_number(value: float, digits: int = 4) -> str:
     return text.replace("-", "−")
 
 
-def format_signed(value: float, digits: int = 3) -> str:
-    return ("+" if value >= 0.0 else "") + format_number(value, digits)
+def format_signed(value: float) -> str:
+    return ("+" if value >= 0.0 else "") + format_number(value, 3)
 
 
 def format_percent(share: float) -> str:
