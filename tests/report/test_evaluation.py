@@ -196,9 +196,6 @@ def test_intervals_of_probabilities_are_as_wide_as_resampled_rows_say(n_classes)
     model = Known(range(n_classes))
     figures = {each.name: each for each in evaluate(model, p, y).figures}
 
-    def resampled(name):
-        return spread_of_resampled(lambda rows: evaluate_one(name, p[rows], y[rows]), 500, 2)
-
     def evaluate_one(name, p, y):
         if name == "log_loss":
             return -np.log(p[np.arange(len(y)), y]).mean()
@@ -210,7 +207,8 @@ def test_intervals_of_probabilities_are_as_wide_as_resampled_rows_say(n_classes)
         low, high = figures[name].interval
         assert figures[name].value == pytest.approx(evaluate_one(name, p, y))
         assert low < figures[name].value < high
-        assert (high - low) / (2 * 1.96) == pytest.approx(resampled(name), rel=0.12), name
+        spread = spread_of_resampled(lambda rows, name=name: evaluate_one(name, p[rows], y[rows]), 500, 2)
+        assert (high - low) / (2 * 1.96) == pytest.approx(spread, rel=0.12), name
 
 
 @settings(max_examples=60, deadline=None)

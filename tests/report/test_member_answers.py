@@ -64,10 +64,8 @@ def test_answers_are_those_of_the_members(classes):
 
 def test_disagreement_is_a_share_of_rows(classes):
     _, _, _, told = classes
-    elected, apart = told.elected(), told.disagreement()
-    for i in range(len(elected)):
-        for k in range(len(elected)):
-            assert apart[i, k] == np.mean([a != b for a, b in zip(elected[i], elected[k], strict=True)])
+    elected = told.elected()
+    assert_array_equal(told.disagreement(), [[np.mean(one != other) for other in elected] for one in elected])
 
 
 def test_divergence_is_that_of_jensen_and_shannon(classes):
@@ -150,15 +148,12 @@ def test_tables_of_classes(classes):
     assert disputed.rows[0][2] == f"{told.classes[best]} ({told.vote[row, best]:.0%})"
 
 
-def headings(page):
-    return re.findall(r"<h[234][^>]*>(.*?)</h[234]>", page)
-
-
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", [CommitteeClassifier, CommitteeRegressor])
 def test_the_page_shows_what_is_known(some, kind):
     model, X, y = some[kind]
-    bare, rows, whole = (headings(render_model(model, *given)) for given in ((), (X,), (X, y)))
+    pages = [render_model(model, *given) for given in ((), (X,), (X, y))]
+    bare, rows, whole = (re.findall(r"<h[234][^>]*>(.*?)</h[234]>", page) for page in pages)
     assert not {"Disagreement of members", "Mean contributions"} & set(bare)
     assert any(title.startswith("Members (") for title in bare)
     pictures = ["Mean contributions", "Disagreement of members", "Rows on which members disagree most"]
@@ -169,9 +164,8 @@ def test_the_page_shows_what_is_known(some, kind):
     assert ({"Reliability", "Margins", "Confusion matrix"} <= more) == (kind is CommitteeClassifier)
     assert ("Residuals by prediction" in more) == (kind is CommitteeRegressor)
     assert {"Feature importance", "Effects of columns", "Leaves as text", "Model card"} <= set(bare) <= set(rows)
-    page = render_model(model, X, y)
-    assert page == render_model(model, X, y)
-    assert not set(re.findall(r"https?://[^\"]*", page))
+    assert pages[2] == render_model(model, X, y)
+    assert not set(re.findall(r"https?://[^\"]*", pages[2]))
 
 
 def test_the_page_of_frames_many_rows_and_sparse_rows(some, monkeypatch):

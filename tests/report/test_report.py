@@ -402,7 +402,7 @@ def test_bars_of_one_scale_and_their_names_and_texts_stand_apart():
     assert a / 0.7 == pytest.approx(b / 1.36, rel=1e-3) == pytest.approx(c / 0.1, rel=1e-2)
     assert boxes(alone)[0] == boxes(whole)[1]
     assert a > 0.2 * WIDTH  # texts to the right leave the bars their room
-    zeros = list(zip(*(numbers(each, "y1", "y2")[i] for i in (0, 1) for each in [whole]), strict=True))
+    zeros = list(zip(*numbers(whole, "y1", "y2"), strict=True))
     names = [float(y) for y in re.findall(r'<text x="1" y="([\d.]+)"', whole)]
     assert len(zeros) == len(names) == 3
     assert not any(low <= y <= high for low, high in zeros for y in names)

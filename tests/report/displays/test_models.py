@@ -42,20 +42,13 @@ from tests.small_portfolio import use_small_members
 from tests.subjects import noisy_scores, numbers
 
 
-def wide_table(n=500, n_classes=3):
-    rng = np.random.default_rng(0)
-    X = pl.DataFrame(
-        {f"{LONG}_{j}": rng.normal(size=n) for j in range(28)}
-        | {"town": rng.choice(["Oslo", "Bergen", "a town with a long name"], n)}
-    )
-    score = X[:, 0].to_numpy() + 2.0 * (X["town"] == "Oslo").to_numpy() + rng.normal(0, 0.5, n)
-    y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
-    return X, np.array(["first", "second", "third"])[y]
-
-
 @pytest.fixture(scope="module")
 def wide():
-    X, y = wide_table()
+    rng = np.random.default_rng(0)
+    columns = {f"{LONG}_{j}": rng.normal(size=500) for j in range(28)}
+    X = pl.DataFrame(columns | {"town": rng.choice(["Oslo", "Bergen", "a town with a long name"], 500)})
+    score = X[:, 0].to_numpy() + 2.0 * (X["town"] == "Oslo").to_numpy() + rng.normal(0, 0.5, 500)
+    y = np.array(["first", "second", "third"])[np.digitize(score, np.quantile(score, [1 / 3, 2 / 3]))]
     return X, y, ProbitModelTreeClassifier(min_impurity_decrease=0.0, n_leaf_steps=20).fit(X, y)
 
 
