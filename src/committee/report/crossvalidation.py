@@ -12,19 +12,20 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from committee.data.parallel import completed_results, member_executor
 from committee.data.table_schema import TableSchema
+from committee.files.journal import Journal, pickle_digest
+from committee.files.writing import scratch_folder
 from committee.report.folds import Numbers, Split, Table
 from committee.report.metrics import FittedFold, Reliability, metrics_of
 from committee.report.models import ComparedModel, weight_argument
-
-if TYPE_CHECKING:
-    from committee.files.journal import Journal
 
 TIMED_ROWS = 4096
 """Least rows on which prediction is timed, so that a small fold does not time overhead."""
@@ -81,8 +82,6 @@ def run_folds(
     time_limit: float | None,
     keep_interrupted: bool,
 ) -> tuple[Cells, str | None]:
-    from joblib import delayed, dump
-
     cells = dict(finished)
     tasks = [(m, f) for f in range(len(splits)) for m in range(len(models)) if (m, f) not in cells]
     if not tasks:
@@ -91,12 +90,10 @@ def run_folds(
     with ExitStack() as stack:
         source: Table | Path = table
         if jobs > 1 and member_executor() is None:
-            from committee.files.writing import scratch_folder
-
             # each process reads the table from here once; otherwise every task would carry it
             source = stack.enter_context(scratch_folder()) / "table.joblib"
-            dump(table, source)
-        calls = [delayed(_task)(source, models[m], splits[f], seed, (m, f)) for m, f in tasks]
+            joblib.dump(table, source)
+        calls = [joblib.delayed(_task)(source, models[m], splits[f], seed, (m, f)) for m, f in tasks]
         outcome = stack.enter_context(completed_results(calls, jobs))
         stack.callback(_close, outcome)
         try:
@@ -132,9 +129,7 @@ def _close(outcome: Iterator[Any]) -> None:
 
 @lru_cache(maxsize=1)
 def _read(path: Path) -> Table:
-    from joblib import load
-
-    table: Table = load(path)
+    table: Table = joblib.load(path)
     return table
 
 
@@ -145,8 +140,6 @@ def _task(
 
 
 def run_fold(table: Table, model: ComparedModel, split: Split, seed: int) -> FoldResult:
-    from threadpoolctl import threadpool_limits
-
     metrics = metrics_of(isinstance(table.labels, Numbers))
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("default")
@@ -229,7 +222,6 @@ def checkpointed_fits(
     if checkpoint is None:
         yield {}, None
         return
-    from committee.files.journal import Journal, pickle_digest
 
     def described(model: ComparedModel) -> str:
         if model.estimator is None:

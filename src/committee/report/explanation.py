@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import metrics
+from sklearn.utils.validation import check_is_fitted
 
 from committee.data.bins import RowOverlap
 from committee.data.columns import is_frame, open_frame
@@ -150,8 +152,6 @@ def explains_probabilities(estimator: Any) -> bool:
 
 
 def check_explained(estimator: Any) -> None:
-    from sklearn.utils.validation import check_is_fitted
-
     if not (hasattr(estimator, "contributions") and hasattr(estimator, "validate_rows")):
         raise TypeError(
             f"estimator is a {type(estimator).__name__}, which has no contributions(X); give a fitted learner of "
@@ -275,8 +275,6 @@ class RankedClass:
 
     @classmethod
     def of(cls, name: str, is_class: NDArray[np.bool_], score: F64, weights: F64 | None = None) -> RankedClass:
-        from sklearn import metrics
-
         given = is_class, score
         false_positive_rate, true_positive_rate, _ = metrics.roc_curve(*given, sample_weight=weights)
         precision, recall, _ = metrics.precision_recall_curve(*given, sample_weight=weights)
@@ -329,8 +327,6 @@ class Explanation:
         threshold: float | None = None,
         costs: tuple[float, float] | None = None,
     ) -> Self:
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(model)
         inside = model_inside(model)
         y, wrapper = None if y is None else np.asarray(y), None if inside is model else model

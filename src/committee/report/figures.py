@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest, rankdata
 
 from committee.data.number_types import F64, is_number
 from committee.data.text import shortened
@@ -131,8 +132,6 @@ def quantile_sentences(figures: Iterable[Measured]) -> list[str]:
 
 
 def accuracy_interval(y: NDArray[Any], predicted: NDArray[Any]) -> tuple[float, float]:
-    from scipy.stats import binomtest
-
     interval = binomtest(int((predicted == y).sum()), len(y)).proportion_ci(CONFIDENCE, method="wilson")
     return float(interval.low), float(interval.high)
 
@@ -180,8 +179,6 @@ def _interval(value: float, influence: F64, low: float, high: float) -> tuple[fl
 def _auc_influence(of_class: NDArray[np.bool_], score: F64) -> F64:
     # influence on the area under the ROC curve (DeLong, DeLong & Clarke-Pearson, Biometrics 44, 1988): the share of
     # rows of the other kind that a row is ranked right against, over the share of its own kind
-    from scipy.stats import rankdata
-
     n, n_class = len(score), int(of_class.sum())
     among_all = rankdata(score)
     among_own = np.empty(n)

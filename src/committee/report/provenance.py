@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from scipy.stats import binomtest
+
 from committee.data.bins import U64, RowOverlap, RowSketch, row_digests
 from committee.data.matrices import SparseMatrix, is_out_of_core
 from committee.data.parallel import n_threads
 from committee.data.text import pluralize
 from committee.files.documents import Estimate, Provenance
+from committee.learners.base.fitted_learner import predict_pieces
 from committee.learners.trained_ensembles.out_of_bag import BY_CHANCE, suspicious_accuracy
 from committee.report.evaluation import Evaluation
 from committee.report.figures import Measured
@@ -58,8 +61,6 @@ def _digests(model: Any, X: Any) -> U64 | None:
 
     if not is_out_of_core(X):
         return of_rows(X)
-    from committee.learners.base.fitted_learner import predict_pieces
-
     return predict_pieces(X, of_rows, getattr(model, "feature_names_in_", None))
 
 
@@ -83,8 +84,6 @@ def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation 
 def learned_from(model: Any, known: RowOverlap | None) -> str | None:
     if known is None:
         return None
-    from scipy.stats import binomtest
-
     sketch = model.provenance_.rows
     repeated = sketch.n_repeated / sketch.n_rows  # about this share of new rows equals a training row
     if not known.n_known or binomtest(known.n_known, known.n_judged, repeated, "greater").pvalue > BY_CHANCE:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from committee.data.categories import unpack_category_bits
 from committee.data.dates import format_duration
@@ -309,9 +311,6 @@ def _output_number(for_class: Any, votes: WeightedVotes, per_round: int) -> int:
 
 
 def votes_of(estimator: Any) -> WeightedVotes:
-    from sklearn.base import BaseEstimator
-    from sklearn.utils.validation import check_is_fitted
-
     if isinstance(estimator, BaseEstimator):
         check_is_fitted(estimator)
     votes = getattr(estimator, "committee_", estimator)
