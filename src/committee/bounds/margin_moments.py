@@ -206,17 +206,13 @@ def worst_moments(e: float, d: float, c: float) -> tuple[float, float]:
     # the C-bound of the largest e for each d is concave in d
     for _ in range(6):
         grid = np.linspace(low, high, GRID)
-        most = _largest_tandem(e, d, grid, c)
+        most = np.maximum(0.0, 1.0 - grid)
+        if d < 1.0:
+            # kl((e^, d^), (e, d)) = kl(d^, d) + (1 - d^) kl(e^ / (1 - d^), e / (1 - d))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                spent = np.where(d > 0.0, d * np.log(d / grid), 0.0) + (1.0 - d) * np.log((1.0 - d) / (1.0 - grid))
+            left = np.maximum(0.0, c - spent) / (1.0 - d)
+            most = (1.0 - grid) * kl_inverse(min(1.0, e / (1.0 - d)), left)
         at = int(_c(most + 0.5 * grid, grid).argmax())
         low, high = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, GRID - 1)])
     return float(most[at]), float(grid[at])
-
-
-def _largest_tandem(e: float, d: float, grid: F64, c: float) -> F64:
-    # kl((e^, d^), (e, d)) = kl(d^, d) + (1 - d^) kl(e^ / (1 - d^), e / (1 - d))
-    if d >= 1.0:
-        return np.maximum(0.0, 1.0 - grid)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spent = np.where(d > 0.0, d * np.log(d / grid), 0.0) + (1.0 - d) * np.log((1.0 - d) / (1.0 - grid))
-    left = np.maximum(0.0, c - spent) / (1.0 - d)
-    return np.asarray((1.0 - grid) * kl_inverse(min(1.0, e / (1.0 - d)), left))

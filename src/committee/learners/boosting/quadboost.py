@@ -214,7 +214,14 @@ class QuadBoost(Boosting):
             pools = self._pools_of_estimator(rows, target, seed)
 
         def theory() -> float:
-            return theory_alpha(str(self.penalty), self._complexity(pools[0], rows.weights, seed), self.n_estimators)
+            if not isinstance(pools[0], StumpPool):
+                raise ValueError(
+                    f"alpha='theory' needs the complexity of the voters, which is known for stumps; dictionary="
+                    f"{self.dictionary!r} has none. Set alpha to a number, or dictionary to 'stumps' or 'all_stumps'."
+                )
+            options: Any = {"sample_weight": rows.weights, "constant": self.fit_intercept, "random_state": seed}
+            complexity = rademacher_of_stumps(pools[0].dictionary, pools[0].cells, len(rows), **options).estimate
+            return theory_alpha(str(self.penalty), complexity, self.n_estimators)
 
         penalty = penalty_class(self.penalty).of(self.alpha, self.alpha_max, theory)
         self.strength_ = penalty.strength
@@ -240,15 +247,6 @@ class QuadBoost(Boosting):
             return np.asarray(count * weights / weights.sum())
 
         return [ClassifierPool(voter, rows.cells, k, scaled, centre) for k in seeds]
-
-    def _complexity(self, pool: Pool, weights: F64, seed: int) -> float:
-        if not isinstance(pool, StumpPool):
-            raise ValueError(
-                f"alpha='theory' needs the complexity of the voters, which is known for stumps; dictionary="
-                f"{self.dictionary!r} has none. Set alpha to a number, or dictionary to 'stumps' or 'all_stumps'."
-            )
-        options: Any = {"sample_weight": weights, "constant": self.fit_intercept, "random_state": seed}
-        return rademacher_of_stumps(pool.dictionary, pool.cells, len(weights), **options).estimate
 
 
 class HeldOutRisk:

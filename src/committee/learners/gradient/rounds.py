@@ -269,9 +269,18 @@ class LineSearch:
 
     def step(self, direction: F64, leaves: Sequence[F64], learning_rate: float) -> float:
         """Move F by the first step along `direction` that lowers the objective, and return it; 0 if none does."""
-        F = self.F
+        F, along = self.F, self.target.in_units(direction)
         # leaves: values (L, k) of each tree in units of `Target.scale`
-        best = self._best(self._slope(direction, np.concatenate([np.empty(0), *(v.ravel() for v in leaves)])))
+        values = np.concatenate([np.empty(0), *(v.ravel() for v in leaves)])
+        size, square = float(np.abs(values).sum()), float((values**2).sum())
+        g, h, squared = np.empty_like(F), np.empty_like(F), along**2
+
+        def slope(a: float) -> tuple[float, float]:  # of the objective without l0
+            self.target.write_gradients(F + a * direction, self.target.w, g, h, self.n_threads)
+            rise = float(np.vdot(g, along)) + self.penalty.l1 * size + self.penalty.l2 * a * square
+            return rise, float(np.vdot(h, squared)) + self.penalty.l2 * square
+
+        best = self._best(slope)
         for step in (learning_rate * best, best):
             spent = self.spent + sum(self.penalty.cost(step * v) for v in leaves)
             objective = self.target.mean_loss(F + step * direction) + spent / self.total
@@ -292,18 +301,6 @@ class LineSearch:
         if curved:
             return best_step(slope, start=start, largest=LONGEST * start)
         return best_step(slope, start=start, largest=inf, flat=FLAT, curved=False)
-
-    def _slope(self, direction: F64, leaves: F64) -> Callable[[float], tuple[float, float]]:
-        F, size, square = self.F, float(np.abs(leaves).sum()), float((leaves**2).sum())
-        along = self.target.in_units(direction)
-        g, h, squared = np.empty_like(F), np.empty_like(F), along**2
-
-        def slope(a: float) -> tuple[float, float]:  # of the objective without l0
-            self.target.write_gradients(F + a * direction, self.target.w, g, h, self.n_threads)
-            rise = float(np.vdot(g, along)) + self.penalty.l1 * size + self.penalty.l2 * a * square
-            return rise, float(np.vdot(h, squared)) + self.penalty.l2 * square
-
-        return slope
 
 
 # --- rounds -----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from inspect import signature
@@ -142,7 +142,14 @@ class ScorerMetric(PruningMetric):
             return of_whole - of_cut
 
         all_rows = difference(known)
-        without = np.array([difference(known[rest]) for rest in self._without_each_group(y[known])])
+        # random groups, of about equal shares of each class
+        shuffled = np.random.default_rng(0).permutation(len(known))
+        if self.classes is not None:
+            shuffled = shuffled[np.argsort(y[known[shuffled]], kind="stable")]
+        n_groups = min(N_GROUPS, len(known))
+        group = np.empty(len(known), dtype=np.intp)
+        group[shuffled] = np.arange(len(known)) % n_groups
+        without = np.array([difference(known[group != i]) for i in range(n_groups)])
         error = np.sqrt((len(without) - 1) / len(without) * ((without - without.mean()) ** 2).sum())
         return all_rows, float(error)
 
@@ -177,15 +184,6 @@ class ScorerMetric(PruningMetric):
                 f"metric={self.name!r} returned {found!r} for {len(y)} rows; it must return one finite score."
             )
         return float(found)
-
-    def _without_each_group(self, y: Index | F64) -> Iterator[Index]:
-        shuffled = np.random.default_rng(0).permutation(len(y))
-        if self.classes is not None:
-            shuffled = shuffled[np.argsort(y[shuffled], kind="stable")]
-        n_groups = min(N_GROUPS, len(y))
-        group = np.empty(len(y), dtype=np.intp)
-        group[shuffled] = np.arange(len(y)) % n_groups
-        return (np.flatnonzero(group != i) for i in range(n_groups))
 
 
 class FixedPredictions(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
