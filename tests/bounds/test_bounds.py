@@ -37,13 +37,6 @@ errors = st.lists(st.floats(0.01, 0.49), min_size=1, max_size=8)
 thetas = st.floats(-1.0, 1.0)
 
 
-def noisy(n: int = 300, n_classes: int = 2, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 4))
-    score = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n)
-    return X, np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
-
-
 def random_draws(n: int, m: int, n_draws: int, seed: int) -> NDArray[np.bool_]:
     return np.random.default_rng(seed).random((n_draws, n)).argsort(axis=1) < m
 
@@ -109,7 +102,10 @@ def boosted(X, y, n_classes, n_rounds, step):
 @pytest.mark.parametrize("step", [1.0, 0.5, 0.2, 1.5])
 @pytest.mark.parametrize("seed", range(3))
 def test_margins_are_below_the_product(n_classes, step, seed):
-    X, y = noisy(200, n_classes, seed)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 4))
+    score = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=200)
+    y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
     err, alpha, margins = boosted(X, y, n_classes, 20, step)
     for theta in np.linspace(-1, 1, 21):
         share = np.mean(margins <= theta + 1e-12)
@@ -441,16 +437,6 @@ def test_a_tree_of_trees_is_never_worse_than_a_tree(T1: int, T2: int, edge: floa
     assert nested.value <= nested.terms["plain_tree"] * (1 + 1e-12)
     assert nested.value >= nested.terms["adaboost"] * (1 - 1e-9)
     assert nested.terms["plain_tree"] == pytest.approx(boosting_tree(T1 * T2, edge).value)
-
-
-@pytest.mark.parametrize("rho", [31 / 32, 7 / 8, 3 / 4])
-@pytest.mark.parametrize("T", [256, 1024, 4096])
-def test_trees_of_two_levels_are_best_near_the_square_root(T: int, rho: float) -> None:
-    inner = np.geomspace(1, T, 400)
-    bound = tree_factor(T / inner, tree_factor(inner, rho))
-    best = inner[bound.argmin()]
-    assert 0.5 * np.sqrt(T) <= best <= 2.0 * np.sqrt(T)
-    assert_allclose(bound[[0, -1]], tree_factor(T, rho), rtol=1e-9)
 
 
 @given(st.floats(0.0, 0.4999), st.integers(1, 50))

@@ -35,16 +35,11 @@ def objective(penalty, G, H, w):
     return G * w + 0.5 * H * w**2 + penalty.l0 * counted + penalty.l1 * np.abs(w) + 0.5 * penalty.l2 * w**2
 
 
-def grid(G, H, lower=-np.inf, upper=np.inf):
-    reach = abs(G) / H + 0.1
-    w = np.linspace(max(-reach, lower), min(reach, upper), 4001) if -reach < upper and reach > lower else np.zeros(0)
-    ends = [end for end in (lower, upper) if np.isfinite(end)]
-    zero = [0.0] if lower <= 0.0 <= upper else []
-    return np.concatenate([w, ends, zero])
-
-
 def least(penalty, G, H, lower=-np.inf, upper=np.inf):
-    return float(objective(penalty, G, H, grid(G, H, lower, upper)).min())
+    reach = abs(G) / H + 0.1
+    grid = np.linspace(max(-reach, lower), min(reach, upper), 4001) if -reach < upper and reach > lower else []
+    ends = [end for end in (lower, upper, 0.0) if np.isfinite(end) and lower <= end <= upper]
+    return float(objective(penalty, G, H, np.concatenate([grid, ends])).min())
 
 
 def fineness(penalty, G, H):

@@ -191,10 +191,6 @@ def test_of_signs_alone_less_is_left(n, seed, edge, T):
     Z = relative_bound(entry, parts)
     assert C - 1e-6 <= Z <= sqrt(C * (2.0 - C)) + 1e-6
     assert 2.0 * sqrt(wrong * (1.0 - wrong)) + 1e-6 >= Z
-    assert_bounds_hold_nearly(growth)
-
-
-def assert_bounds_hold_nearly(growth):
     made = made_of(growth)
     assert growth.bound == pytest.approx(made.bound(), rel=1e-5)
     assert made.expected_error() <= growth.bound + 1e-6

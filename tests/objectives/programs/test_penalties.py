@@ -116,10 +116,6 @@ def test_a_penalty_from_outside_needs_a_class_and_a_line(dictionary: str, monkey
     assert np.isnan(Elastic(0.02).gap(np.ones(2), np.zeros(2), np.ones(2), 1.0)), "no bound of it is known"
 
 
-def risk_of(gram, b, penalty):
-    return lambda alpha: alpha @ gram @ alpha - 2.0 * alpha @ b + penalty.cost(alpha).sum()
-
-
 def correlated_products(seed, n=60, T=8):
     rng = np.random.default_rng(seed)
     H = rng.normal(size=(n, T)) @ (np.eye(T) + 0.5 * rng.normal(size=(T, T)))
@@ -160,7 +156,10 @@ def test_optima_are_those_of_a_solver(seed, strength, bound):
     penalty, alpha = KLPenalty(strength, bound), np.zeros(len(b))
     reached = reweight(gram, b, alpha, penalty, 1e-8)
     assert reached <= 1e-8 and (np.abs(alpha) < bound).all()
-    risk = risk_of(gram, b, penalty)
+
+    def risk(alpha):
+        return alpha @ gram @ alpha - 2.0 * alpha @ b + penalty.cost(alpha).sum()
+
     box = [(-bound * (1 - 1e-12), bound * (1 - 1e-12))] * len(b)
     theirs = minimize(risk, np.zeros(len(b)), bounds=box, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10})
     assert risk(alpha) <= theirs.fun + 1e-12
