@@ -321,9 +321,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     def _finished_out_of_bag(
         self, fitted: dict[str, Any], rows: Rows, oob: OobCurve | None, random: np.random.RandomState, tasks: FitTasks
     ) -> dict[str, Any]:
-        if not self._calibrates:
-            return fitted
-        if oob is None:
+        if oob is None or not self._calibrates:
             return self._finished(fitted, rows, None, random, tasks)
         return self._calibrated_out_of_bag(fitted, rows, oob.tally, oob.n_votes, random, tasks)
 

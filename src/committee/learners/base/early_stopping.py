@@ -83,9 +83,9 @@ def weighted_error(F: F64, rows: Rows) -> float:
 
 @dataclass(frozen=True)
 class ValidationSet:
-    X: Any = None
-    y: Any = None
-    weights: Any = None
+    X: Any
+    y: Any
+    weights: Any
 
     def __post_init__(self) -> None:
         for name, given in (("X_val", self.X), ("y_val", self.y)):

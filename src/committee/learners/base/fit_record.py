@@ -82,9 +82,7 @@ class _Results:
 class FitRecord:
     """Costly results of a fit by kind, which a resumed fit needs in the same order."""
 
-    def __init__(
-        self, added: Callable[[], None] | None = None, refusal: Callable[[str], ValueError] = ValueError
-    ) -> None:
+    def __init__(self, added: Callable[[], None], refusal: Callable[[str], ValueError]) -> None:
         self._results: dict[str, _Results] = {}
         self._added, self._refusal = added, refusal
 
@@ -128,8 +126,7 @@ class FitRecord:
         results.checks.append(check)
         results.parts.append([np.asarray(part) for part in parts])
         results.used += 1
-        if self._added is not None:
-            self._added()
+        self._added()
 
     def contents(self) -> tuple[Document, Arrays]:
         kinds: Document = {}

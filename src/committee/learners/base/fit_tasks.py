@@ -59,7 +59,7 @@ class FitTasks:
         X: Any,
         y: Any,
         sample_weight: Any,
-        groups: Any = None,
+        groups: Any,
     ) -> None:
         self.sample_weight: Any = sample_weight  # of all the user's rows, times class weights once both are checked
         self.groups = groups

@@ -258,7 +258,7 @@ class FoldTrainer:
     categorical: list[int] | None
     seed: int
     n_jobs: int | None
-    given: GivenRows | None = None
+    given: GivenRows | None
 
     def on_fold(self, candidate: Candidate, settings: dict[str, Any], number: int) -> TrainedFit:
         fold = self.folds[number]
