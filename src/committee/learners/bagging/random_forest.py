@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, replace
-from functools import partial
 from itertools import islice, zip_longest
 from numbers import Real
 from typing import Any, ClassVar, Generic, Literal, TypeVar
@@ -122,7 +121,7 @@ class ForestEstimator(WarmStart, GroupedRows, Generic[R]):
             n_threads=n_threads(self.n_jobs),
             has_earlier=bool(earlier),
         )
-        form = partial(drawn_tree_codec, len(rows), rows.X.shape[1], grow.n_classes)
+        form = drawn_tree_codec(len(rows), rows.X.shape[1], grow.n_classes)
         jobs = (delayed(grow)(int(seed), tree) for seed, tree in zip_longest(seeds, earlier[: len(seeds)]))
         with tasks.in_parallel(jobs, self.n_jobs, form) as grown:
             growing = forest.trees(grown)

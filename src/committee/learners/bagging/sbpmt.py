@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -354,7 +353,7 @@ class SBPMTClassifier(SubsampledVote):
         random = tasks.random(rows)
         draws, group = self._draws(rows, tasks, random, False)
         seeds = random.randint(2**31 - 1, size=len(draws))
-        form = partial(_boosted_codec, rows.X.shape[1], len(self.classes_))
+        form = _boosted_codec(rows.X.shape[1], len(self.classes_))
         with tasks.in_parallel(self._jobs(rows, draws, seeds), self.n_jobs, form) as boosted:
             runs = tasks.each("voter", boosted, lambda runs: {"committee_": self._vote_of(runs)})
         used = draws[: len(runs)]

@@ -239,7 +239,9 @@ class SubaggingClassifier(SubsampledVote):
             weighted = weight_argument(template) is not None
             train = partial(_train, template, rows, self.classes_, weighted, self.class_weight)
         jobs = (delayed(train)(counts, int(seed)) for counts, seed in zip(draws, seeds, strict=True))
-        form = partial(_tree_codec, rows.X.shape[1], len(self.classes_))
+        p, K = rows.X.shape[1], len(self.classes_)
+        # only trees have a checkpoint
+        form = Codec(voters_to_arrays, lambda *parts: voters_from_arrays(Forest, parts, p, K))
         with tasks.in_parallel(jobs, self.n_jobs, form) as trained:
             voters = tasks.each("voter", trained, lambda voters: {"committee_": self._vote_of(voters)})
         fitted: dict[str, Any] = {"committee_": self._vote_of(voters)}
@@ -270,10 +272,6 @@ class SubaggingClassifier(SubsampledVote):
         else:
             voters = EstimatorVoters(trained, self.classes_, soft=self.voting == "soft")
         return Committee(voters, np.ones(len(trained)), self.classes_, Share(), self.table_)
-
-
-def _tree_codec(n_features: int, n_classes: int) -> Codec[Forest]:
-    return Codec(voters_to_arrays, lambda *parts: voters_from_arrays(Forest, parts, n_features, n_classes))
 
 
 class _TreeTrainer:

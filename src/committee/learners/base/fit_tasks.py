@@ -98,15 +98,13 @@ class FitTasks:
         return compute() if self.record is None else self.record.array(kind, given, compute)
 
     @contextmanager
-    def in_parallel(
-        self, jobs: Iterable[Any], n_jobs: int | None, form: Callable[[], Codec[T]]
-    ) -> Iterator[Iterator[T]]:
+    def in_parallel(self, jobs: Iterable[Any], n_jobs: int | None, form: Codec[T]) -> Iterator[Iterator[T]]:
         with ExitStack() as pools:
 
             def computed(n_known: int) -> Iterator[T]:
                 return pools.enter_context(trained_members(islice(jobs, n_known, None), n_jobs))
 
-            yield computed(0) if self.record is None else self.record.each("member", form(), computed)
+            yield computed(0) if self.record is None else self.record.each("member", form, computed)
 
     def __enter__(self) -> Self:
         return self
