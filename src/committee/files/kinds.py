@@ -105,10 +105,14 @@ def describe_model(model: Any, tensors: Tensors) -> Document:
     return document
 
 
-def rebuild_model(document: Document, tensors: Tensors) -> Any:
+def rebuild_member(document: Document, tensors: Tensors) -> Any:
     name = field(document, "class", str)
     kind = resolve_name(COMMITTEES[name]) if name in COMMITTEES else learner_class(name, tensors.depth)
-    model = kind.from_document(document, tensors)
+    return kind.from_document(document, tensors)
+
+
+def rebuild_model(document: Document, tensors: Tensors) -> Any:
+    model = rebuild_member(document, tensors)
     if tensors.arrays:
         raise ValueError(f"the array {sorted(tensors.arrays)[0]!r} belongs to nothing")
     return model

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import KW_ONLY
-from pkgutil import resolve_name
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -20,7 +19,7 @@ from committee.data.labels import label_vector, target_vector
 from committee.data.number_types import F64, Index, check_array, check_range
 from committee.data.typed_json import field
 from committee.files.documents import Document, Tensors
-from committee.files.kinds import COMMITTEES, describe_model, learner_class
+from committee.files.kinds import describe_model, rebuild_member
 from committee.learners.bagging.random_forest import RandomForestRegressor
 from committee.learners.base.estimator import seeded
 from committee.learners.base.parameters import fitted, parameter, with_parameters
@@ -89,7 +88,7 @@ class StoredConformal(Conformal):
     def from_document(cls, document: Document, tensors: Tensors) -> Self:
         model: Any = rebuild_unfitted(document, tensors.depth)
         model._validate_params()
-        inside = _model_of(field(document, "model", dict), tensors.member(0))
+        inside = rebuild_member(field(document, "model", dict), tensors.member(0))
         frozen = field(document, "trained_before", bool)
         if hasattr(inside, "fit"):
             model.estimator = FrozenEstimator(inside) if frozen else clone(inside)
@@ -98,12 +97,12 @@ class StoredConformal(Conformal):
         model._take_model(inside)
         model._read_named_columns(document)
         if "difficulty" in document:
-            model.difficulty_ = _model_of(field(document, "difficulty", dict), tensors.member(1))
+            model.difficulty_ = rebuild_member(field(document, "difficulty", dict), tensors.member(1))
         if "folds" in document:
             models = field(document, "folds", list)
             if not all(isinstance(one, dict) for one in models):
                 raise ValueError("folds are not all models")
-            model.fold_models_ = [_model_of(one, tensors.member(k)) for k, one in enumerate(models, start=2)]
+            model.fold_models_ = [rebuild_member(one, tensors.member(k)) for k, one in enumerate(models, start=2)]
         model._read_attributes(document, tensors)
         model._from_file()
         rebuilt: Self = model
@@ -141,12 +140,6 @@ class StoredConformal(Conformal):
         if self.method == "plus" and self.leave_out_ is None and not one_class:
             raise ValueError("method is 'plus', and there are no models without some rows")
         self._sort_scores()
-
-
-def _model_of(document: Document, tensors: Tensors) -> Any:
-    name = field(document, "class", str)
-    kind = resolve_name(COMMITTEES[name]) if name in COMMITTEES else learner_class(name, tensors.depth)
-    return kind.from_document(document, tensors)
 
 
 @with_parameters
