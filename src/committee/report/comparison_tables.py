@@ -5,11 +5,9 @@ from __future__ import annotations
 from math import isclose
 from statistics import median
 
-import numpy as np
-
 from committee.data.text import pluralize
 from committee.report.comparison import LEVEL, AgainstBest, Comparison, ModelResult
-from committee.report.metrics import Metric, averaged, default_metrics, known_metric, metrics_of
+from committee.report.metrics import Metric, averaged, default_metrics, four_digit_decimals, known_metric, metrics_of
 from committee.report.models import BASELINE
 from committee.report.page import BLANK, Grid
 
@@ -28,7 +26,7 @@ def size_text(comparison: Comparison, value: float) -> str:
     best = abs(comparison.ranked[0].mean(comparison.metric) or 0.0) if comparison.ranked else 0.0
     if not 1e-4 <= best < 1e12:
         return f"{value:.4g}"
-    return f"{value:,.{max(0, 3 - int(np.floor(np.log10(best))))}f}"
+    return f"{value:,.{four_digit_decimals(best)}f}"
 
 
 def _pvalue(p: float) -> str:

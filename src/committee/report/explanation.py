@@ -21,6 +21,7 @@ from committee.report.column_effects import MOST_ROWS, Effect, TableRows, effect
 from committee.report.evaluation import Evaluation, evaluate, predictions_over
 from committee.report.figures import ThresholdModel, quantile_levels
 from committee.report.inspection import Importances
+from committee.report.metrics import four_digit_decimals
 from committee.report.page import Grid
 from committee.report.prediction_sets import CoveredRows, model_inside
 from committee.report.provenance import known_rows
@@ -246,9 +247,7 @@ def row_grid(found: RowExplanation, most: int) -> Grid:
 
 
 def _fixed(found: RowExplanation, *values: float, signed: bool = False) -> list[str]:
-    # the decimals that give the largest contribution four digits
-    largest = float(np.abs(found.contributions).max())
-    decimals = 4 if largest == 0.0 else max(0, 3 - int(np.floor(np.log10(largest))))
+    decimals = four_digit_decimals(float(np.abs(found.contributions).max()))
     if decimals > 9:
         return [f"{value:{'+' if signed else ''}.4g}" for value in values]
     rounded = [round(value, decimals) + 0.0 for value in values]  # no minus before zero

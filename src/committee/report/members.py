@@ -18,7 +18,7 @@ from committee.learners.blend.blend import Blend
 from committee.learners.blend.weights import MIN_PROBABILITY, loss_label, reported_loss, row_losses
 from committee.objectives.losses import Loss, Squared
 from committee.report.drawing.scale import format_percent
-from committee.report.metrics import Reliability
+from committee.report.metrics import Reliability, four_digit_decimals
 from committee.report.page import BLANK, Grid
 from committee.vote.committee import Committee
 
@@ -137,8 +137,7 @@ def _loss(model: Any, loss: float | None) -> str:
     if hasattr(model, "classes_"):
         return f"{loss:.4f}"
     loss, vote = (reported_loss(model.number_loss, each) for each in (loss, model.oof_loss_))
-    # the decimals that give the loss of the vote four digits
-    decimals = 4 if vote <= 0.0 else max(0, 3 - int(np.floor(np.log10(vote))))
+    decimals = four_digit_decimals(vote)
     return f"{loss:,.{decimals}f}" if decimals <= 7 else f"{loss:.4g}"
 
 

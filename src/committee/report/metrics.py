@@ -159,11 +159,15 @@ def _mean_and_deviation(values: F64) -> str:
     return f"{values.mean():{form}}" + _deviation(values, form)
 
 
+def four_digit_decimals(size: float) -> int:
+    return max(0, 3 - int(np.floor(np.log10(size)))) if size > 0.0 else 4
+
+
 def four_digits(values: F64) -> str:
     mean = float(values.mean())
     if not np.isfinite(mean) or abs(mean) >= 1e12 or 0.0 < abs(mean) < 1e-4:
         return f"{mean:.4g}" + _deviation(values, ".2g")
-    form = f",.{4 if mean == 0.0 else max(0, 3 - int(np.floor(np.log10(abs(mean)))))}f"
+    form = f",.{four_digit_decimals(abs(mean))}f"
     return f"{mean:{form}}" + _deviation(values, form)
 
 

@@ -148,20 +148,17 @@ class PanelsDisplay(Display):
             each.set_title(shortened(heading, 36), fontsize=10, loc="left", parse_math=False)
             beside = i % _beside(n) and ax is None and panels[i - 1][1].y_label == chart.y_label
             each.set_ylabel("" if beside else chart.y_label)
-        if not all(chart.has_legend for _, chart in panels):
-            self._put_legend(is_own=ax is None)
-        return self
-
-    def _put_legend(self, *, is_own: bool) -> None:
+        if all(chart.has_legend for _, chart in panels):
+            return self
         drawn = [each.get_legend_handles_labels() for each in self.axes_]
         handles = {label: handle for both in drawn for handle, label in zip(*both, strict=True)}
-        if is_own:
+        shown: dict[str, Any] = {"handles": list(handles.values()), "labels": list(handles), "frameon": False}
+        if ax is None:
             n_columns = 8 if sum(map(len, handles)) < 70 else 4 if max(map(len, handles)) < 30 else 2
-            self.figure_.legend(
-                list(handles.values()), list(handles), loc="outside upper left", ncols=n_columns, frameon=False
-            )
+            self.figure_.legend(**shown, loc="outside upper left", ncols=n_columns)
         else:
-            self.ax_.legend(list(handles.values()), list(handles), frameon=False, fontsize="small")
+            self.ax_.legend(**shown, fontsize="small")
+        return self
 
     def _draw(self, ax: Axes | None) -> None:
         self.plot(ax)
