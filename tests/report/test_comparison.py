@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from committee import AdaBoostClassifier
+from committee.cli.compare import compare as compare_command
 from committee.data.table_schema import TableSchema
 from committee.report.comparison import SCHEMA, Comparison, TableSummary, compare, rank_models, summarise_folds
 from committee.report.comparison_page import render_report
@@ -262,11 +264,7 @@ def test_folds_without_a_class_have_the_metrics_of_the_others():
 
 
 def test_the_help_of_the_command_names_every_metric():
-    from inspect import signature
-
-    from committee.cli.compare import compare as command
-
-    words = signature(command, eval_str=True).parameters["metric"].annotation.__metadata__[0].help
+    words = signature(compare_command, eval_str=True).parameters["metric"].annotation.__metadata__[0].help
     assert all(name in words for numbers in (False, True) for name in ranking_metrics(numbers))
 
 

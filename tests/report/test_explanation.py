@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from committee import CommitteeClassifier, GradientBoostingRegressor, RandomForestClassifier, SBPMTClassifier
+from committee.data.table_schema import TableSchema
 from committee.report.column_effects import MOST_ROWS, TableRows, effects, stored_effects
 from committee.report.explanation import Explanation
 from committee.report.inspection import Importances
@@ -29,8 +30,6 @@ class Sum:
     """Answers that are sums of functions of one column each, so that both kinds of effects are these functions."""
 
     def __init__(self, frame):
-        from committee.data.table_schema import TableSchema
-
         self.table_ = TableSchema.learn(frame)
 
     def validate_rows(self, X):
