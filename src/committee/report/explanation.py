@@ -440,9 +440,7 @@ class Explanation:
     def errors(self) -> F64:
         assert self.y is not None
         if self.of_classes:
-            own = np.zeros(len(self.y))
-            for k, label in enumerate(self.model.classes_.tolist()):
-                own[self.y == label] = self.predictions[self.y == label, k]
+            own = np.where(self.y[:, None] == self.model.classes_, self.predictions, 0.0).sum(axis=1)
             errors: F64 = np.where(self.predicted == self.y, 0.0, 1.0 - own)
         else:
             errors = np.abs(np.asarray(self.y, dtype=np.float64) - self.predicted)

@@ -144,6 +144,9 @@ def render_page(
     )
     environment.globals["kind_of"] = lambda part: type(part).__name__
     environment.globals["breakable"] = breakable
+    shown = [section for section in sections if section.parts]
+    anchors = [re.sub(r"[^a-z0-9]+", "-", each.heading.lower()).strip("-") or "section" for each in shown]
+    anchors = [each if anchors.index(each) == i else f"{each}-{i + 1}" for i, each in enumerate(anchors)]
     script = folder.joinpath("page.js").read_text("utf-8")
     page = environment.get_template("page.html.j2").render(
         script=script,
@@ -153,14 +156,6 @@ def render_page(
         verdict=list(verdict),
         notes=list(notes),
         choices=list(choices),
-        sections=_anchored([section for section in sections if section.parts]),
+        sections=list(zip(anchors, shown, strict=True)),
     )
     return printable(page)
-
-
-def _anchored(sections: list[Section]) -> list[tuple[str, Section]]:
-    anchors = [re.sub(r"[^a-z0-9]+", "-", each.heading.lower()).strip("-") or "section" for each in sections]
-    return [
-        (anchor if anchors.index(anchor) == i else f"{anchor}-{i + 1}", section)
-        for i, (anchor, section) in enumerate(zip(anchors, sections, strict=True))
-    ]

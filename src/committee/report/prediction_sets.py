@@ -138,8 +138,7 @@ class CoveredRows:
             found = predict(X, **({} if offset is None else {"offset": offset}))
         if not hasattr(model, "predict_set"):
             return cls(asked, y, (found[:, 0] <= y) & (y <= found[:, 1]), intervals=found, weights=weights)
-        place = {label: k for k, label in enumerate(model.classes_.tolist())}
-        inside = np.array([label in place and found[i, place[label]] for i, label in enumerate(y.tolist())], dtype=bool)
+        inside = (found & (y[:, None] == model.classes_)).any(axis=1)
         return cls(asked, y, inside, sizes=found.sum(axis=1), weights=weights)
 
     def _mean(self, values: NDArray[Any]) -> float:
