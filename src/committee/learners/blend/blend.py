@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -289,8 +290,12 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
             f"{kind}, and its error is not estimated (equal rows may count as one; the only row of a class is never "
             "held out).",
         )
+        begun = time.perf_counter()
+        with warnings.catch_warnings(action="ignore"):  # such as of rows that are too few for a split
+            model = fits.model(alone, alone.parameters, np.arange(len(fits.rows)), fits.rows.weights, 0)
+        member = Member(alone.name, [model.committee_], np.empty((0, 1)), time.perf_counter() - begun)
         nothing = np.full(1, np.nan)
-        vote = WeightedVote([fits.without_validation(alone)], np.ones(1), nothing, nothing, np.nan, np.nan)
+        vote = WeightedVote([member], np.ones(1), nothing, nothing, np.nan, np.nan)
         if (limit := self._size_limit(fits.rows)) is not None:
             limit.check(vote.members)
             vote = limit.within(vote)

@@ -335,12 +335,6 @@ class FoldTrainer:
         model.committee_ = replace(model.committee_, voters=compact_voters(model.committee_.voters))
         return model
 
-    def without_validation(self, candidate: Candidate) -> Member:
-        begun = time.perf_counter()
-        with warnings.catch_warnings(action="ignore"):  # such as of rows that are too few for a split
-            model = self.model(candidate, candidate.parameters, np.arange(len(self.rows)), self.rows.weights, 0)
-        return Member(candidate.name, [model.committee_], np.empty((0, 1)), time.perf_counter() - begun)
-
 
 class ParallelFolds:
     """Fits on folds by an executor, ahead of the run that takes them one after the other."""
