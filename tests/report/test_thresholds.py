@@ -13,7 +13,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from committee import RandomForestClassifier
+from committee import GradientBoostingRegressor, RandomForestClassifier
 from committee.report.evaluation import baseline_comment, evaluate
 from committee.report.figures import OPTIMISTIC, ThresholdModel, Thresholds, cheapest_threshold
 from committee.report.model_pages import evaluation_page
@@ -140,6 +140,20 @@ def test_weights_repeat_and_leave_out_rows(model, X, y, costs):
         return
     np.testing.assert_allclose(weighted.confusion.counts, repeated.confusion.counts)
     assert [row.cost for row in weighted.thresholds.rows] == pytest.approx([r.cost for r in repeated.thresholds.rows])
+
+
+def test_pictures_count_rows_by_their_weights():
+    A, b = DIABETES
+    w = (np.arange(len(b)) % 3).astype(float)
+    quantiles = GradientBoostingRegressor(10, loss="quantile", quantile=[0.1, 0.9], random_state=0).fit(A[::2], b[::2])
+    page = evaluation_page(quantiles, A, b, sample_weight=w)
+    shares = np.average(b[:, None] <= quantiles.predict(A), axis=0, weights=w)
+    assert all(f"level {q:.0%}: {share:.1%} of rows" in page for q, share in zip((0.1, 0.9), shares, strict=True))
+    assert np.count_nonzero(w) < 400 < len(w) and "Dots: the rows;" in page, "without those of weight 0"
+    forest = RandomForestClassifier(20, max_depth=3, random_state=0).fit(X[::2, :2], LABELS[::2])
+    w = np.where(forest.predict(X_NEW) == Y_NEW, 1.0, 3.0)
+    share = w[w > 1.0].sum() / w.sum()
+    assert f"the margins; {share:.1%} are at most 0" in evaluation_page(forest, X_NEW, Y_NEW, sample_weight=w)
 
 
 def test_a_model_no_better_than_a_constant_is_commented():

@@ -191,11 +191,12 @@ def _class_sections(found: Explanation) -> list[Section]:
 
 def _number_sections(found: Explanation) -> list[Section]:
     assert found.y is not None
-    y = found.y.astype(np.float64)
+    y, predicted = found.y.astype(np.float64), found.predicted.astype(np.float64)
     parts: list[Part] = []
     if levels := quantile_levels(found.model, found.predictions.shape[1]):
-        parts.append(quantile_picture(y, found.predictions, levels))
-    predicted = found.predicted.astype(np.float64)
+        parts.append(quantile_picture(y, found.predictions, levels, found.weights))
+    if found.weights is not None:
+        y, predicted = y[found.weights > 0.0], predicted[found.weights > 0.0]
     parts.append(residual_pictures(y, predicted))
     if (trend := residuals_by_prediction(y, predicted)) is not None:
         parts.append(trend)

@@ -125,11 +125,10 @@ def ranking_pictures(found: list[RankedClass]) -> Picture:
 
 
 def margin_picture(found: MarginDistribution) -> Picture:
-    wrong = float(np.mean(found.margins <= 0.0))
     return Picture(
         "Margins",
         _MARGINS,
-        MarginDisplay({"": found}).chart().svg(f"Cumulative curve of the margins; {wrong:.1%} are at most 0"),
+        MarginDisplay({"": found}).chart().svg(f"Cumulative curve of the margins; {found.nu(0.0):.1%} are at most 0"),
     )
 
 
@@ -200,8 +199,8 @@ def residuals_by_prediction(y: F64, predicted: F64) -> Picture | None:
     )
 
 
-def quantile_picture(y: F64, predictions: F64, levels: tuple[float, ...]) -> Picture:
-    share = [float(np.mean(y <= predictions[:, k])) for k in range(len(levels))]
+def quantile_picture(y: F64, predictions: F64, levels: tuple[float, ...], weights: F64 | None) -> Picture:
+    share = [float(np.average(y <= column, weights=weights)) for column in predictions.T]
     tips = [f"level {level:.0%}: {found:.1%} of rows at or below" for level, found in zip(levels, share, strict=True)]
     dots = Dots(levels, share, 5.0, label="a predicted quantile", tips=tips)
     guide = Guide([0.0, 1.0], [0.0, 1.0])
