@@ -165,6 +165,13 @@ def test_the_target_is_told_where_one_column_is_not_known(files, tmp_path):
     )
 
 
+def test_a_column_of_text_without_a_name_is_no_target(tmp_path):
+    frame = pl.DataFrame({"": ["a", "b", "3", "d"] * 10, "x": range(40), "y": range(40)})
+    GradientBoostingRegressor(3).fit(frame.drop("y"), frame["y"]).save(tmp_path / "model.st")
+    frame.write_csv(tmp_path / "rows.csv")
+    assert "target 'y': numbers" in succeed("evaluate", tmp_path / "model.st", tmp_path / "rows.csv").stderr
+
+
 def test_labels_that_are_no_classes(files, tmp_path):
     frame = pl.read_csv(files / "new.csv").drop("price")
     labels = pl.Series("code", ["c", *np.array(["a", "b"])[frame["code"][1:]]])

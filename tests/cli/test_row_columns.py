@@ -11,6 +11,7 @@ from sklearn.metrics import mean_poisson_deviance, r2_score
 from sklearn.model_selection import StratifiedGroupKFold
 
 from committee import (
+    CommitteeClassifier,
     CommitteeRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -19,8 +20,8 @@ from committee import (
     load,
     prune,
 )
-from committee.cli.row_columns import RowValues
-from committee.cli.training_table import TrainingTable
+from committee.cli.row_columns import RowColumns, RowValues
+from committee.cli.training_table import TrainingTable, committee_folds
 from committee.data.readers.table_reader import read_table
 from committee.learners.trained_ensembles.out_of_bag import checked_out_of_bag_mask
 from committee.report.evaluation import evaluate, out_of_fold
@@ -94,6 +95,16 @@ def test_weights_are_those_of_the_fit_and_of_its_scores(sales, tmp_path):
     assert predicted == np.where(direct.predict_proba(X)[:, 1] >= 0.3, "yes", "no").tolist()
 
 
+def test_weights_of_a_column_without_a_name_are_no_exposure_of_chunks(sales, tmp_path):
+    nameless, models = tmp_path / "nameless.csv", [tmp_path / "whole.st", tmp_path / "chunks.st"]
+    frame = pl.read_csv(sales).drop("sold", "shop").rename({"w": ""})
+    frame.write_csv(nameless)
+    for model, options in zip(models, ((), CHUNKS), strict=True):
+        succeed("fit", nameless, "-t", "label", *BOOSTING, "--folds", 0, "--weight", "", *options, "-o", model)
+    whole, chunks = (load(model).predict_proba(frame.drop("", "label")) for model in models)
+    assert_array_equal(chunks, whole)
+
+
 def test_out_of_bag_rows_are_certified_with_the_weights_of_the_fit(sales, tmp_path):
     model = tmp_path / "forest.st"
     binary = tmp_path / "binary.csv"
@@ -133,6 +144,16 @@ def test_members_of_a_committee_are_judged_by_groups_or_time(sales, tmp_path, mo
     error = fail("inspect", model, "--data", sales, "--weight", "w")
     assert "--weight does not go with the tables of a committee's members" in error and "committee evaluate" in error
     assert "-p cv='kfold' must be a number of folds" in fail(*command, "-p", "cv=kfold", "--time", "sold")
+
+
+@pytest.mark.parametrize("name", ["shop", ""])
+def test_a_committee_has_folds_of_whole_groups(name):
+    shop, y, learner = pl.Series(name, np.arange(40) // 4), np.arange(40) % 2, CommitteeClassifier()
+    rows = TrainingTable(None, y, pl.DataFrame({"x": y}), values=RowValues(groups=shop))
+    with committee_folds(learner, RowColumns(group=name), rows, of_classes=True):
+        assert len(learner.cv) == 5
+        assert not any(set(shop[train]) & set(shop[test]) for train, test in learner.cv)
+    assert learner.cv == 5
 
 
 def test_what_does_not_go_together_is_refused(sales, tmp_path):
@@ -202,11 +223,12 @@ def test_fit_predict_and_evaluate(claims, model, tmp_path):
     succeed("predict", model, claims, "-o", tmp_path / "out.csv")
     assert_allclose(pl.read_csv(tmp_path / "out.csv")["prediction"].to_numpy(), expected)
     renamed = tmp_path / "renamed.csv"
-    frame.rename({"years": "time"}).write_csv(renamed)
-    succeed("predict", model, renamed, "--exposure", "time", "--id", "time", "-o", tmp_path / "out.csv")
-    out = pl.read_csv(tmp_path / "out.csv")
-    assert out.columns == ["time", "prediction"]
-    assert_allclose(out["prediction"].to_numpy(), expected)
+    for name in ("time", ""):
+        frame.rename({"years": name}).write_csv(renamed)
+        succeed("predict", model, renamed, "--exposure", name, "--id", name, "-o", tmp_path / "out.csv")
+        out = pl.read_csv(tmp_path / "out.csv")
+        assert out.columns == [name, "prediction"]
+        assert_allclose(out["prediction"].to_numpy(), expected)
     shown = succeed("evaluate", model, claims).stdout
     assert f"{same.score(X, y, offset=offset):.5g}" in shown
     assert "exposure 'years'" in succeed("inspect", model).stdout

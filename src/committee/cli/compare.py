@@ -150,7 +150,7 @@ def compare(
         task = _task(target, rows.y, options.task)
         if metrics is None and task == "classes":
             counts = np.unique(rows.y, return_counts=True)[1].tolist()
-            metrics = list(default_metrics(counts, options.folds, at_random=not (options.group or options.time)))
+            metrics = list(default_metrics(counts, options.folds, at_random=not options.columns.set_folds))
         metrics = list(chosen_metrics(metrics, task == "numbers"))
         values = rows.values
         names = [each.name for each in compared_models(chosen, numbers=task == "numbers", parameters=settings)]

@@ -144,10 +144,10 @@ def read_labelled_rows(
     if weight in used:
         raise ValueError(f"--weight {weight!r} is a column that the model uses; name another column")
     made = getattr(learner, "provenance_", None)
-    trained_on: str | None = None if made is None else made.target
+    trained_on: str | None = None if made is None or made.target in used else made.target
 
     def target_of(names: list[str]) -> str:
-        if target:
+        if target is not None:
             return target
         if trained_on is not None and trained_on in names:
             return trained_on
@@ -160,8 +160,10 @@ def read_labelled_rows(
         further = {"--exposure": exposure, "--weight": weight}
         frame, target = read_all_chunks(learner, paths, table, target_of, further)
     else:
-        answers = [] if hasattr(learner, "classes_") else [target or trained_on or ""]
-        answers += [name for name in (exposure, weight) if name is not None]
+        answers = [name for name in (exposure, weight) if name is not None]
+        named = trained_on if target is None else target
+        if not hasattr(learner, "classes_") and named is not None:
+            answers.append(named)
         frame = read_for_model(learner, paths[0], table, answers=answers)
         target = target_of(frame.columns)
     frame, notes = drop_unlabelled(frame, target, strict=table.strict)

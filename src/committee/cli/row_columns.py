@@ -66,6 +66,10 @@ class RowColumns:
         return {option: name for option, name in given.items() if name is not None}
 
     @property
+    def set_folds(self) -> bool:
+        return self.group is not None or self.time is not None
+
+    @property
     def numeric(self) -> tuple[str, ...]:
         return () if self.weight is None else (self.weight,)
 
@@ -182,7 +186,7 @@ def fitted_exposure(learner: Any, given: str | None) -> str | None:
         raise ValueError(
             f"--exposure {given!r} is for models fitted with --exposure, which this one was not; leave it out"
         )
-    return given or learned
+    return learned if given is None else given
 
 
 def log_exposure(frame: pl.DataFrame, name: str | None) -> tuple[pl.DataFrame, F64 | None]:

@@ -107,8 +107,8 @@ def training_chunks(
     kept = {name: form for name, form in forms.items() if form not in (PLAIN, WHOLE)}
     target_form = found.forms.get(target)
     target_form = None if target_form in (PLAIN, WHOLE) else target_form
-    exposure = of_rows.get(numbers.exposure or "")
-    values = RowValues(weights=of_rows.get(numbers.weight or ""))
+    exposure = None if numbers.exposure is None else of_rows[numbers.exposure]
+    values = RowValues(weights=None if numbers.weight is None else of_rows[numbers.weight])
     known: dict[str, Any] = {"blanks": blanks, "exposure": exposure, "values": values}
     return TrainingTable(
         X, y, rows.select(columns), files, notes, kept, table.form.missing, target_form, marks, **known

@@ -162,7 +162,7 @@ def folds_of_fit(columns: RowColumns, rows: TrainingTable, folds: int) -> Folds:
 
 
 def check_folds(columns: RowColumns, rows: TrainingTable, folds: int, *, of_classes: bool) -> list[Split]:
-    if not (folds and (columns.group or columns.time)):
+    if not (folds and columns.set_folds):
         return []
     codes = np.unique(rows.y, return_inverse=True)[1] if of_classes else np.zeros(len(rows.y), dtype=np.intp)
     return folds_of_fit(columns, rows, folds).splits(codes, of_classes=of_classes)
@@ -171,14 +171,14 @@ def check_folds(columns: RowColumns, rows: TrainingTable, folds: int, *, of_clas
 def dates_note(columns: RowColumns, rows: TrainingTable) -> list[str]:
     from committee.report.folds import date_columns, shuffled_note
 
-    dates = [] if columns.group or columns.time else date_columns(rows.rows)
+    dates = [] if columns.set_folds else date_columns(rows.rows)
     return [shuffled_note(dates)] if dates else []
 
 
 @contextmanager
 def committee_folds(learner: Any, columns: RowColumns, rows: TrainingTable, *, of_classes: bool) -> Iterator[None]:
     """Give a committee the folds of groups or times for a fit."""
-    if not (columns.group or columns.time):
+    if not columns.set_folds:
         yield
         return
     n = FOLDS if learner.cv is None else learner.cv
@@ -206,8 +206,9 @@ def _check_classes(splits: list[Split], rows: TrainingTable, columns: RowColumns
                     f"class {str(absent[0])!r} has rows in one group of {columns.group!r} only, and every member needs"
                     " all classes, which no number of folds gives; leave out rows of this class, or --group"
                 )
+            by, change = (columns.group, "more") if columns.time is None else (columns.time, "fewer")
             raise ValueError(
-                f"fold {k + 1} by {columns.group or columns.time!r} has no training row of class {str(absent[0])!r},"
-                f" and every member needs all classes; use {'fewer' if columns.time else 'more'} folds by -p cv=NUMBER,"
+                f"fold {k + 1} by {by!r} has no training row of class {str(absent[0])!r},"
+                f" and every member needs all classes; use {change} folds by -p cv=NUMBER,"
                 " or leave out rows of this class"
             )

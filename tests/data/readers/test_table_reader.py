@@ -215,5 +215,6 @@ def test_rows_without_a_target_and_numeric_targets() -> None:
     assert X["x"].to_list() == [1, 3] and y.tolist() == [0.12, 0.5] and reader.target_form_ == "1,000 %"
     assert reader.read(pl.DataFrame({"x": [4], "y": ["7 %"]}))[1].tolist() == [0.07]
     assert reader.transform(table)["x"].to_list() == [1, 2, 3]
+    assert TableReader().fit(pl.DataFrame({"": ["0,5", "1,25"], "x": [1, 2]})).target_form_ is None
     codes = TableReader("y").fit(pl.DataFrame({"x": [1, 2], "y": ["01", "11"]}))
     assert codes.read(pl.DataFrame({"x": [1], "y": ["11"]}))[1].tolist() == ["11"]

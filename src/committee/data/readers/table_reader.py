@@ -328,7 +328,7 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             missing=self._form.missing,
             target=self.target,
             target_kind=kind,
-            target_form=read.forms.get(self.target or ""),
+            target_form=None if self.target is None else read.forms.get(self.target),
         )
         self._keep(columns, notes, found.left_out, given.columns)
         return found.X, y
