@@ -12,7 +12,7 @@ from hashlib import blake2b
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.random import Generator, RandomState
@@ -30,11 +30,9 @@ from committee.files.documents import Document
 from committee.files.journal import Checkpoint, CheckpointError, pickle_digest
 from committee.files.store import CHECKPOINT, read_contents, write_contents
 from committee.files.writing import check_replaceable, lock
+from committee.learners.base.fit_record import Codec, FitRecord
 from committee.learners.base.row_sampling import fit_generator, group_numbers
 from committee.learners.base.stored_learner import CallbackSupportMixin
-
-if TYPE_CHECKING:
-    from committee.learners.base.fit_record import Codec, FitRecord
 
 T = TypeVar("T")
 Fitted = Callable[[], dict[str, Any] | None]
@@ -149,8 +147,6 @@ class FitTasks:
 
 class FitCheckpoint:
     def __init__(self, checkpoint: Checkpoint, estimator: Any, rows: Any, groups: Any) -> None:
-        from committee.learners.base.fit_record import FitRecord  # few fits have a checkpoint
-
         self.path: Path = Path(checkpoint.path)
         self.interval: float = checkpoint.interval
         self._document: Document = {

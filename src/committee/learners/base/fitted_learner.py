@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.columns import take_named
@@ -16,13 +17,11 @@ from committee.data.out_of_core.scan import as_pieces
 from committee.data.out_of_core.training_pieces import TargetCollector
 from committee.data.parallel import n_threads
 from committee.data.text import NamedCalls
+from committee.vote.committee import Committee, RegressionCommittee
+from committee.voters.forest import ImportanceKind
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from committee.vote.committee import Committee, RegressionCommittee
     from committee.vote.explain.tree_contributions import Output
-    from committee.voters.forest import ImportanceKind
 
 
 class FittedLearner(NamedCalls, ABC):

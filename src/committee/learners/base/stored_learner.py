@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from committee.data.table_schema import TableSchema
 from committee.data.typed_json import NUMERIC, decode, encode, field
 from committee.files.documents import Document, Header, Tensors, read_sorted_classes
+from committee.files.kinds import COMMITTEES, check_learner, learner_class
 from committee.files.store import Storable
 from committee.learners.base.parameters import fitted, hint, with_parameters
 
@@ -122,8 +123,6 @@ class StoredLearner(Storable, BaseEstimator):
         ValueError
             If the document or an array is invalid.
         """
-        from committee.files.kinds import COMMITTEES
-
         model: Any = rebuild_unfitted(document, tensors.depth)
         model._validate_params()
         regresses = isinstance(model, RegressorMixin)
@@ -196,8 +195,6 @@ def describe_attributes(values: dict[str, Any], tensors: Tensors) -> Document:
 
 
 def describe_unfitted(learner: Any, left_out: tuple[str, ...] = ()) -> Document:
-    from committee.files.kinds import check_learner
-
     check_learner(learner)
     if trained := set(learner.trained_parameters).difference(left_out):
         raise TypeError(
@@ -225,8 +222,6 @@ def _describe_parameter(name: str, value: Any) -> Any:
 
 
 def rebuild_unfitted(document: Document, depth: int) -> Any:
-    from committee.files.kinds import learner_class
-
     name = field(document, "class", str)
     kind = learner_class(name, depth)
     known = set(kind._get_param_names()).difference(kind.trained_parameters)  # read off a signature, which is slow

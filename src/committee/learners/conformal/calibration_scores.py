@@ -20,6 +20,7 @@ from committee.data.matrices import SparseMatrix, as_sparse_matrix, is_out_of_co
 from committee.data.number_types import F64, Index
 from committee.data.table_schema import TableSchema
 from committee.data.text import check_names
+from committee.learners.base.fitted_learner import predict_pieces
 
 # rounding error of the end of an interval, relative to the larger of the predicted end and the distance to it
 ROUNDED = 4.0 * float(np.finfo(np.float64).eps)
@@ -39,8 +40,6 @@ def indexable_rows(X: Any) -> Any:
 
 def row_hashes(X: Any, table: TableSchema | None) -> U64:
     if is_out_of_core(X):
-        from committee.learners.base.fitted_learner import predict_pieces
-
         names = None if table is None or table.names is None else np.asarray(table.names, dtype=object)
         return predict_pieces(X, lambda rows: row_hashes(rows, table), names)
     if isinstance(X, SparseMatrix) or is_sparse(X):
