@@ -20,6 +20,7 @@ from committee.data.rows import Rows, TargetRows
 from committee.data.table_schema import TableSchema
 from committee.learners.bagging.subsamples import I32, RowDraw, draw_weights, rows_where
 from committee.learners.base.fit_record import Codec, voters_from_arrays, voters_to_arrays
+from committee.learners.base.predictors import BaseClassifier
 from committee.vote.committee import Committee
 from committee.vote.weighted_votes import elected
 from committee.voters.forest import Forest
@@ -335,14 +336,6 @@ def draw_reserve(n: int, share: float, random: np.random.RandomState) -> Mask:
     return mask
 
 
-def refuse_balanced_weights(class_weight: Any, reserve: float) -> None:
-    if isinstance(class_weight, str):
-        raise ValueError(
-            f"class_weight={class_weight!r} counts the labels of all rows, and those of reserve={reserve} must have no "
-            "part in the fit; give the weights as a dict."
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Reserve:
     rows: Rows
@@ -353,30 +346,30 @@ class Reserve:
 
     @classmethod
     def draw(
-        cls,
-        rows: Rows,
-        share: float,
-        table: TableSchema,
-        classes: NDArray[Any],
-        counted: Mask,
-        random: np.random.RandomState,
-    ) -> tuple[Rows, Reserve, TableSchema]:
-        """Draw the reserve; return the other rows, the reserve, and the schema of the other rows."""
+        cls, model: BaseClassifier, rows: Rows, counted: Mask, random: np.random.RandomState
+    ) -> tuple[Rows, Reserve]:
+        """Return the other rows and the reserve, and set the model's table to that of the other rows."""
+        share: float = model.reserve
+        if isinstance(model.class_weight, str):
+            raise ValueError(
+                f"class_weight={model.class_weight!r} counts the labels of all rows, and those of reserve={share} must "
+                "have no part in the fit; give the weights as a dict."
+            )
         mask = draw_reserve(len(rows), share, random)
-        held = np.bincount(rows.labels[~mask], minlength=len(classes))
+        held = np.bincount(rows.labels[~mask], minlength=len(model.classes_))
         if not held.all():
             raise ValueError(
-                f"reserve={share} takes all rows of class {classes.tolist()[held.argmin()]!r}, "
+                f"reserve={share} takes all rows of class {model.classes_.tolist()[held.argmin()]!r}, "
                 "which leaves none for training; lower reserve, or drop classes with so few rows."
             )
         numbers = np.flatnonzero(counted)[mask].astype(np.int64)
         others = counted.copy()
         others[numbers] = False
         # categories that only the reserve has are unseen ones
-        table, X = _narrowed(table, rows.cells, ~mask)
+        table, X = _narrowed(model.table_, rows.cells, ~mask)
         rows = replace(rows, X=X)
-        kept, table = rows.take(~mask).with_numbers(table)
-        return kept, cls(rows.take(mask).encode_levels_with(table), numbers, others), table
+        kept, model.table_ = rows.take(~mask).with_numbers(table)
+        return kept, cls(rows.take(mask).encode_levels_with(model.table_), numbers, others)
 
     def attributes(self, committee: Committee, oob: OobCurve | None, votes: F64 | None) -> dict[str, Any]:
         shares = committee.voters.tally(self.rows.cells) / committee.n_voters

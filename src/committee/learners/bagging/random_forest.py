@@ -28,7 +28,6 @@ from committee.learners.bagging.forest_trees import (
     TargetOobCurve,
     TargetTrees,
     drawn_tree_codec,
-    refuse_balanced_weights,
 )
 from committee.learners.bagging.subsamples import GroupedRows, RowDraw, scatter_rows, warn_without_vote
 from committee.learners.base import shared_parameters as shared
@@ -300,11 +299,7 @@ class RandomForestClassifier(ForestEstimator[Rows], CalibratedClassifier):
     ) -> tuple[Rows, Reserve | None]:
         if not self.reserve:
             return rows, None
-        refuse_balanced_weights(self.class_weight, self.reserve)
-        counted = nonzero_sample_weights(sample_weight, len(rows))
-        rows, reserve, table = Reserve.draw(rows, self.reserve, self.table_, self.classes_, counted, random)
-        self.table_ = table
-        return rows, reserve
+        return Reserve.draw(self, rows, nonzero_sample_weights(sample_weight, len(rows)), random)
 
     def _trees(self, rows: Rows, **settings: Any) -> ClassTrees:
         more = {"hard": self.voting == "hard", "class_weight": self.class_weight}

@@ -16,7 +16,7 @@ from committee.data.labels import refuse_identifier
 from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
-from committee.learners.bagging.forest_trees import Reserve, refuse_balanced_weights
+from committee.learners.bagging.forest_trees import Reserve
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
@@ -106,9 +106,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
                 f"reserve={self.reserve} is drawn without regard to groups or time, which {which}; "
                 "leave one of them out, or hold rows back yourself and certify with on='validation'."
             )
-        refuse_balanced_weights(self.class_weight, self.reserve)
-        rows, reserve, table = Reserve.draw(rows, self.reserve, self.table_, self.classes_, counted, tasks.random(rows))
-        self.table_ = table
+        rows, reserve = Reserve.draw(self, rows, counted, tasks.random(rows))
         return rows, reserve.others, reserve
 
     def _reserve_attributes(self, reserve: Reserve, committee: Committee, cells: Any) -> dict[str, Any]:
