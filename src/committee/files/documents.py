@@ -136,8 +136,13 @@ class Header:
     def from_document(cls, document: Document, read: Callable[[Document], NDArray[Any]] | None) -> Header:
         n_features = read_count(document, "n_features")
         classes = None if read is None else read(field(document, "classes", dict))
-        given = field(document, "feature_names", dict, None)
-        names = None if given is None else _read_names(given, n_features)
+        given, names = field(document, "feature_names", dict, None), None
+        if given is not None:
+            names = decode_array(given)
+            if names.dtype != object or not all(type(name) is str for name in names):
+                raise ValueError("feature_names are not text")
+            if len(names) != n_features or len(set(names)) != n_features:
+                raise ValueError(f"feature_names are not {n_features} different names")
         table = _read_table(document, n_features, names)
         if table is None and names is None and n_features > MAX_UNLISTED:
             raise ValueError(f"n_features is {n_features}; without a table or names it may be at most {MAX_UNLISTED}")
@@ -165,15 +170,6 @@ def read_sorted_classes(document: Document) -> NDArray[Any]:
     if not np.all(classes[:-1] < classes[1:]):
         raise ValueError("classes are not sorted and unique")
     return classes
-
-
-def _read_names(document: Document, n_features: int) -> NDArray[Any]:
-    names = decode_array(document)
-    if names.dtype != object or not all(type(name) is str for name in names):
-        raise ValueError("feature_names are not text")
-    if len(names) != n_features or len(set(names)) != n_features:
-        raise ValueError(f"feature_names are not {n_features} different names")
-    return names
 
 
 def _read_table(document: Document, n_features: int, names: NDArray[Any] | None) -> TableSchema | None:
@@ -315,12 +311,16 @@ class Provenance:
         for name, text in versions.items():
             if type(text) is not str:
                 raise ValueError(f"the version of {name!r} is of type {type(text).__name__}; it must be str")
+        day = field(document, "trained", str)
+        trained = date.fromisoformat(day[:10])
+        if trained.isoformat() != day:
+            raise ValueError(f"the day of training is {day[:40]!r}; it must be written as 2026-01-31")
         estimate = field(document, "estimate", dict, None)
         return cls(
             field(document, "target", str),
             field(document, "data", str),
             field(document, "n_rows", int),
-            _read_day(field(document, "trained", str)),
+            trained,
             versions,
             None if estimate is None else Estimate.from_document(estimate),
             _read_rows(field(document, "rows", dict, None), field(document, "n_rows", int), tensors),
@@ -343,13 +343,6 @@ def _read_rows(document: Document | None, n_rows: int, tensors: Tensors) -> RowS
     if n > n_rows or (complete and n != n_rows):
         raise ValueError(f"a sketch of {str(n)[:40]} rows does not go with {n_rows} rows")
     return RowSketch(tensors.take("digests", np.uint64, 1), complete, n, repeated)
-
-
-def _read_day(text: str) -> date:
-    day = date.fromisoformat(text[:10])
-    if day.isoformat() != text:
-        raise ValueError(f"the day of training is {text[:40]!r}; it must be written as 2026-01-31")
-    return day
 
 
 def _check_keys(document: Document, wanted: set[str]) -> None:

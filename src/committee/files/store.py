@@ -86,8 +86,13 @@ class Storable(NamedCalls):
             "schema_version": SCHEMA_VERSION if described["class"] in COMMITTEES else 1,
             "package_version": version("committee"),
             "model": described,
-            **_describe_provenance(self, Tensors(arrays)),
         }
+        made = getattr(self, "provenance_", None)
+        if made is not None:
+            if type(made) is not Provenance:
+                kind = type(made).__name__
+                raise TypeError(f"provenance_ is a {kind}; it must be a committee.files.documents.Provenance.")
+            document["provenance"] = made.to_document(Tensors(arrays).part("provenance"))
         text = json.dumps(document, allow_nan=False, separators=(",", ":"))
         arrays = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
         try:  # `load` must not be the first to find that the only copy of a model is invalid
@@ -141,15 +146,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ModelFileError(f"{path} cannot be loaded: {reason.rstrip('.')}.") from error
 
 
-def _describe_provenance(model: Any, tensors: Tensors) -> Document:
-    made = getattr(model, "provenance_", None)
-    if made is None:
-        return {}
-    if type(made) is not Provenance:
-        raise TypeError(f"provenance_ is a {type(made).__name__}; it must be a committee.files.documents.Provenance.")
-    return {"provenance": made.to_document(tensors.part("provenance"))}
-
-
 def _rebuild(document: Document, tensors: Tensors) -> Any:
     from committee.files.kinds import COMMITTEES, rebuild_model
 
@@ -194,21 +190,17 @@ def read_contents(path: Path) -> tuple[Document, Arrays]:
             )
         file.seek(0)
         content = file.read(size)
-    text, claimed = _own_metadata(parse_json(content[8 : 8 + length].decode("ascii"), "header"))
+    metadata = parse_json(content[8 : 8 + length].decode("ascii"), "header").get("__metadata__")
+    if type(metadata) is not dict or FORMAT not in metadata:
+        raise ValueError("it is a safetensors file, but not a model that committee saved")
+    if metadata.keys() != {FORMAT, "digest"}:
+        raise ValueError("its metadata are not those that committee writes")
+    text, claimed = field(metadata, FORMAT, str), field(metadata, "digest", str)
     arrays = _tensors(content)
     if digest(text, arrays) != claimed:
         raise ValueError("its contents do not match their digest; the file was changed or damaged")
     del content
     return parse_json(text, "document"), arrays
-
-
-def _own_metadata(header: Document) -> tuple[str, str]:
-    metadata = header.get("__metadata__")
-    if type(metadata) is not dict or FORMAT not in metadata:
-        raise ValueError("it is a safetensors file, but not a model that committee saved")
-    if metadata.keys() != {FORMAT, "digest"}:
-        raise ValueError("its metadata are not those that committee writes")
-    return field(metadata, FORMAT, str), field(metadata, "digest", str)
 
 
 def _check_version(document: Document) -> None:
@@ -263,8 +255,12 @@ def sort_metadata(content: bytes) -> bytes:
 
 
 def parse_json(text: str, what: str) -> Document:
-    if (n_values := _count_values(text)) > MAX_VALUES:
-        raise ValueError(f"its {what} holds up to {n_values:,} values; at most {MAX_VALUES:,} are read")
+    if len(text) > MAX_VALUES:
+        without_escapes = text.replace("\\\\", "").replace('\\"', "")
+        outside_strings = re.sub('"[^"]*"', "", without_escapes)
+        most = sum(map(outside_strings.count, "[{,:"))  # a bound of the number of values
+        if most > MAX_VALUES:
+            raise ValueError(f"its {what} holds up to {most:,} values; at most {MAX_VALUES:,} are read")
     try:
         parsed = json.loads(text, parse_constant=_refuse)
     except ValueError as error:
@@ -272,15 +268,6 @@ def parse_json(text: str, what: str) -> Document:
     if type(parsed) is not dict:
         raise ValueError(f"its {what} is not a JSON object")
     return parsed
-
-
-def _count_values(text: str) -> int:
-    # a bound: the marks outside of strings
-    if len(text) <= MAX_VALUES:
-        return 0
-    without_escapes = text.replace("\\\\", "").replace('\\"', "")
-    marks = re.sub('"[^"]*"', "", without_escapes)
-    return sum(map(marks.count, "[{,:"))
 
 
 def _refuse(constant: str) -> NoReturn:
