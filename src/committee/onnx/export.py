@@ -21,6 +21,7 @@ from committee.onnx.graph import (
     Width,
     encoded_columns,
     encoded_rows,
+    joined,
     text_columns,
 )
 from committee.onnx.voters import class_outputs, prediction_outputs
@@ -264,8 +265,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     committee = as_committee(operator.raw_operator, "ONNX")
     graph = Graph(trees=3, prefix=scope.get_unique_operator_name("committee"))
     parts = [graph.value(each.full_name).cast(np.float64) for each in operator.inputs]
-    X = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
-    made = answers(encoded_rows(Rows(X, None), committee.table), committee)
+    made = answers(encoded_rows(Rows(joined(parts), None), committee.table), committee)
     if "prediction" in made and getattr(committee, "n_outputs", 1) == 1:
         made["prediction"] = made["prediction"].reshape(-1, 1)
     for value, output in zip(made.values(), operator.outputs, strict=True):

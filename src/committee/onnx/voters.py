@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.data.design import MAX_NUMBER, Design
 from committee.data.number_types import F64
@@ -67,7 +66,8 @@ def voters_tally(rows: Rows, voters: Any, weights: F64) -> Value:
     if isinstance(voters, BoostedCommittees):
         return _committees_tally(rows, voters, weights)
     if isinstance(voters, ModelForest):
-        return _model_trees_tally(rows, voters, weights)
+        votes = _linear_scores(rows, voters) if isinstance(voters, LinearScores) else _votes(rows, voters)
+        return _weighted(votes, weights[None], voters.n_outputs)
     if isinstance(voters, VoteGraph):
         return _graph_tally(rows, voters, weights)
     if isinstance(voters, PathMajority):
@@ -138,10 +138,10 @@ def _member(model: Any, kind: type) -> Any:
 
 
 def _weighted_sum(votes: list[Value], weights: F64) -> Value:
-    counted = [(vote, weight) for vote, weight in zip(votes, weights.tolist(), strict=True) if weight != 0.0]
     total = votes[0] * 0.0
-    for vote, weight in counted:
-        total = total + vote * weight
+    for vote, weight in zip(votes, weights.tolist(), strict=True):
+        if weight != 0.0:
+            total = total + vote * weight
     return total
 
 
@@ -149,11 +149,6 @@ def _into_scores(said: list[Value], weights: F64, output: Any, n_outputs: int) -
     into = np.zeros((len(said), n_outputs))
     into[np.arange(len(said)), output] = weights
     return joined(said) @ into
-
-
-def _model_trees_tally(rows: Rows, voters: ModelForest, weights: F64) -> Value:
-    votes = _linear_scores(rows, voters) if isinstance(voters, LinearScores) else _votes(rows, voters)
-    return _weighted(votes, weights[None], voters.n_outputs)
 
 
 def _committees_tally(rows: Rows, voters: BoostedCommittees, weights: F64) -> Value:
@@ -216,19 +211,15 @@ def _design(rows: Rows, design: Design) -> tuple[Value, np.ndarray]:
 
 
 def _linear_leaves_tally(rows: Rows, voters: LinearLeaves, weights: F64) -> Value:
-    K = voters.trees_per_voter
-    level = rounds_tally(rows, voters.forest, weights, K) if K > 1 else forest_tally(rows, voters.forest, weights)
-    each = np.diff(voters.lines.start)
-    most = int(each.max(initial=0))
-    return level if most == 0 else level + _lines(rows, voters, weights, most)
-
-
-def _lines(rows: Rows, voters: LinearLeaves, weights: F64, most: int) -> Value:
     forest, lines, K = voters.forest, voters.lines, voters.trees_per_voter
+    level = rounds_tally(rows, forest, weights, K) if K > 1 else forest_tally(rows, forest, weights)
+    each = np.diff(lines.start)
+    most = int(each.max(initial=0))
+    if most == 0:
+        return level
     assert forest.value is not None
     T, D = len(forest), forest.value.shape[1]
     # lines of each leaf, padded with lines of slope 0; row 0 is for leaves without lines
-    each = np.diff(lines.start)
     lined = np.flatnonzero(each)
     number = np.zeros(len(each), dtype=np.int64)
     number[lined] = 1 + np.arange(len(lined))
@@ -249,8 +240,8 @@ def _lines(rows: Rows, voters: LinearLeaves, weights: F64, most: int) -> Value:
     within = x.at_least(low_of).at_most(high_of) - graph.constant(offset).take(leaf, axis=0)
     added = x.is_nan().where(0.0, graph.constant(slope).take(leaf, axis=0) * within).sum(axis=2)
     if K == 1:
-        return added.reshape(0, T, D).sum(axis=1).reshape(0, D)
-    return added.reshape(0, T // K, K).sum(axis=1).reshape(0, K)
+        return level + added.reshape(0, T, D).sum(axis=1).reshape(0, D)
+    return level + added.reshape(0, T // K, K).sum(axis=1).reshape(0, K)
 
 
 def _graph_tally(rows: Rows, graph: VoteGraph, weights: F64) -> Value:
@@ -287,7 +278,9 @@ def _expected(q: Value, graph: VoteGraph, vote: F64) -> Value:
     following = graph.next
     if (following[:, 0] == following[:, 1]).all():
         return _sum(q, graph, vote)
-    height = _heights(following)
+    height = np.zeros(len(following), dtype=np.int64)  # of the longest path from each node
+    for t in range(len(following) - 1, -1, -1):
+        height[t] = 1 + height[following[t][following[t] >= 0]].max(initial=-1)
     place = np.zeros(len(following), dtype=np.int64)
     known = q.take(np.array([0])) * 0.0  # score after the end of a path
     filled = 1
@@ -310,15 +303,6 @@ def _sum(q: Value, graph: VoteGraph, vote: F64) -> Value:
             met[first, d] = 1.0
             first = int(graph.next[first, 0])
     return q @ (met * (vote[:, 0] - vote[:, 1])[:, None]) + (met.T @ vote[:, 1])[None]
-
-
-def _heights(following: NDArray[np.int32]) -> NDArray[np.int64]:
-    height = np.zeros(len(following), dtype=np.int64)
-    for t in range(len(following) - 1, -1, -1):
-        later = following[t][following[t] >= 0]
-        if len(later):
-            height[t] = 1 + height[later].max()
-    return height
 
 
 def _probabilities(rows: Rows, stumps: SoftStumps) -> Value:
