@@ -203,23 +203,19 @@ class _MemberRun:
             return  # of an attempt that was given up
         self._cluster.heard()
         if isinstance(outcome, BaseException):
-            self._failed(future, outcome)
-            return
+            if future.status != "error":
+                self._begin_again(outcome)
+                return
+            if isinstance(outcome, KilledWorker):
+                raise ClusterError(
+                    f"{self._cluster.name} has lost {outcome.allowed_failures + 1} workers, one after the other, at "
+                    "the same task of the fit: most often they need more memory. Give workers more of it or fewer "
+                    "threads, or draw fewer rows (max_samples of a forest), and fit again."
+                ) from outcome
+            raise outcome
         self._losses = 0
         task.values, task.future = outcome.values, None
         self._next_size = max(1, min(MOST_JOBS, int(TASK_SECONDS * task.n_jobs / max(outcome.seconds, 1e-6))))
-
-    def _failed(self, future: Future[Results], error: BaseException) -> None:
-        if future.status != "error":
-            self._begin_again(error)
-            return
-        if isinstance(error, KilledWorker):
-            raise ClusterError(
-                f"{self._cluster.name} has lost {error.allowed_failures + 1} workers, one after the other, at the same "
-                "task of the fit: most often they need more memory. Give workers more of it or fewer threads, or draw "
-                "fewer rows (max_samples of a forest), and fit again."
-            ) from error
-        raise error
 
     def _begin_again(self, error: BaseException | None = None) -> None:
         self._cluster.look()

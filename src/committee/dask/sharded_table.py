@@ -58,6 +58,10 @@ class ShardedTable(TrainingPieces):
     def counts(self) -> list[int]:
         return [n if mask is None else int(mask.sum()) for n, mask in zip(self.sizes, self.masks, strict=True)]
 
+    @cached_property
+    def firsts(self) -> list[int]:
+        return [0, *accumulate(self.counts)]
+
     def close(self) -> None:
         for homes in self.homes:
             homes.close()
@@ -112,11 +116,10 @@ class ShardedMatrix(OutOfCoreMatrix):
     training: ShardedTable
 
     def blocks(self, n_threads: int = 1) -> Iterator[tuple[int, F64]]:
-        first, cluster = 0, self.training.cluster
-        for number, count in enumerate(self.training.counts):
+        looked, cluster = self.training, self.training.cluster
+        for number, count in enumerate(looked.counts):
             if count:
-                yield first, cluster.fetched(cluster.client.compute(self._encoded(number, first)))
-            first += count
+                yield looked.firsts[number], cluster.fetched(cluster.client.compute(self._encoded(number)))
 
     def codes(
         self, edges: F64, offset: NDArray[np.int64], n_categories: NDArray[np.int32], wide: bool, n_threads: int
@@ -124,14 +127,13 @@ class ShardedMatrix(OutOfCoreMatrix):
         looked, counts = self.training, self.training.counts
         looked.cluster.look()
         groups = _groups(counts, max(1, len(looked.cluster.addresses)))
-        firsts = [0, *accumulate(counts)]
         digests = partial(_digests_of_kinds, self.categorical) if self.digests and self._digests is None else None
         cells = self.needs_cells
         n_bins = np.where(n_categories > 0, n_categories, np.diff(offset) + 1).astype(np.int32)
 
         def held(fit: str, shard: int) -> Any:
             coded = [
-                delayed(_coded)(self._encoded(part, firsts[part]), edges, offset, n_categories, wide, digests, cells)
+                delayed(_coded)(self._encoded(part), edges, offset, n_categories, wide, digests, cells)
                 for part in groups[shard]
             ]
             return delayed(_held)(fit, shard, coded, n_bins, version("committee"))
@@ -152,16 +154,14 @@ class ShardedMatrix(OutOfCoreMatrix):
         return self._digests
 
     def _of_partitions(self, digests: Callable[[F64], NDArray[np.uint64]]) -> NDArray[np.uint64]:
-        looked, first, parts = self.training, 0, []
-        for number, count in enumerate(looked.counts):
-            if count:
-                parts.append(delayed(digests)(self._encoded(number, first)))
-            first += count
+        looked = self.training
+        parts = [delayed(digests)(self._encoded(number)) for number, count in enumerate(looked.counts) if count]
         return np.concatenate(looked.cluster.fetched(looked.cluster.client.compute(delayed(list)(parts))))
 
-    def _encoded(self, number: int, first: int) -> Any:
-        looked, count = self.training, self.training.counts[number]
-        numbers = {j: values[first : first + count] for j, values in self.numbers.items()}
+    def _encoded(self, number: int) -> Any:
+        looked = self.training
+        rows = slice(looked.firsts[number], looked.firsts[number + 1])
+        numbers = {j: values[rows] for j, values in self.numbers.items()}
         encode = partial(_rows, self.table, looked.masks[number], numbers, number)
         return delayed(encode)(looked.parts[number])
 

@@ -162,20 +162,18 @@ class ShardHomes:
         cluster.register(ShardHost())
 
     def open(self, numbers: Sequence[int]) -> dict[int, Any]:
-        waiting, results = list(numbers), {}
+        client, waiting, results = self.cluster.client, list(numbers), {}
         futures: dict[int, tuple[str, Any]] = {}
         for number in waiting:
             self.of_shard.pop(number, None)
         while waiting or futures:
             for number in waiting:
                 address = self._least_laden({**self.of_shard, **{i: a for i, (a, _) in futures.items()}})
-                self._take_lease(address)
-                futures[number] = (
-                    address,
-                    self.cluster.client.compute(
-                        self._held(self.fit, number), workers=[address], allow_other_workers=False, retries=2
-                    ),
-                )
+                only = {"workers": [address], "allow_other_workers": False}
+                if address not in self._leases:
+                    key = f"{LEASE}{self.fit}@{address}"
+                    self._leases[address] = client.submit(lease, key=key, pure=False, **only)
+                futures[number] = address, client.compute(self._held(self.fit, number), retries=2, **only)
             waiting = []
             for number, (address, future) in list(futures.items()):
                 if self._ended(future):
@@ -186,12 +184,6 @@ class ShardHomes:
                     del futures[number]
                     waiting.append(number)
         return results
-
-    def _take_lease(self, address: str) -> None:
-        if address not in self._leases:
-            self._leases[address] = self.cluster.client.submit(
-                lease, key=f"{LEASE}{self.fit}@{address}", workers=[address], allow_other_workers=False, pure=False
-            )
 
     @staticmethod
     def _ended(future: Any) -> bool:
