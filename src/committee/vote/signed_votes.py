@@ -41,9 +41,15 @@ class SignedVotes:
         row = np.repeat(np.arange(n), K - 1)
         others = np.tile(np.arange(K - 1), n)
         rival = others + (others >= truth[row])  # 0 .. K - 1 without the row's own class
-        S = _signed(committee, X, truth, row, rival, n_threads)
-        S = _with_intercept(S, committee, weights, truth[row], rival)
-        return cls(S, row, rival, n, weights / np.abs(weights).sum())
+        S: Any = _signed(committee, X, truth, row, rival, n_threads)
+        total = np.abs(weights).sum()
+        F0 = committee.intercept
+        if F0 is not None:  # not re-weighted: its effect is added to every voter
+            each = np.array([0.0, F0[0]]) if len(F0) == 1 else F0
+            every = float(total) + committee.intercept_spread
+            S = S * (float(total) / every)
+            S += np.where(weights < 0.0, -1.0, 1.0) * ((each[truth[row]] - each[rival]) / every)[:, None]
+        return cls(S, row, rival, n, weights / total)
 
     @property
     def n_voters(self) -> int:
@@ -94,18 +100,3 @@ def _signed(
             S = S.astype(np.float64)
         S[:, at : at + step] = ahead
     return S
-
-
-def _with_intercept(
-    S: Any, committee: Committee, weights: F64, own: NDArray[np.intp], rival: NDArray[np.intp]
-) -> NDArray[np.int8] | F64:
-    if committee.intercept is None:
-        same: NDArray[np.int8] | F64 = S
-        return same
-    F0 = committee.intercept  # not re-weighted: its effect is added to every voter
-    each = np.array([0.0, F0[0]]) if len(F0) == 1 else F0
-    total = float(np.abs(weights).sum())
-    every = total + committee.intercept_spread
-    moved: F64 = S * (total / every)
-    moved += np.where(weights < 0.0, -1.0, 1.0) * ((each[own] - each[rival]) / every)[:, None]
-    return moved

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
-from committee.data.matrices import SparseMatrix, as_sparse_matrix, is_sparse, reject_sparse
+from committee.data.matrices import as_sparse_matrix, is_sparse, reject_sparse
 from committee.data.rows import GivenRows, check_scores, checked_offset
 from committee.data.text import byte_text, pluralize
 from committee.data.typed_json import NamedParameters, field
@@ -312,7 +312,9 @@ class WeightedVotes(Storable, ABC):
     def encode(self, X: Any) -> Any:
         """Return the rows as the voters take them: a checked matrix, `X` itself, or both as `GivenRows`."""
         if self.table is not None:
-            cells = self.table.encode(X) if not is_sparse(X) else self._encode_sparse(self.table, X)
+            if is_sparse(X) and not self.takes_sparse:
+                reject_sparse(X, f"a committee of {type(self.voters).__name__}")
+            cells = self.table.encode_sparse(as_sparse_matrix(X)) if is_sparse(X) else self.table.encode(X)
             if not getattr(self.voters, "reads_tables", False):
                 return cells
             return GivenRows.of(X, cells, getattr(self.table, "left_out", ()))
@@ -322,11 +324,6 @@ class WeightedVotes(Storable, ABC):
         if data.shape[1] != self.voters.n_features:
             raise ValueError(f"X has {data.shape[1]} columns; the voters need {self.voters.n_features}.")
         return data
-
-    def _encode_sparse(self, table: TableSchema, X: Any) -> SparseMatrix:
-        if not self.takes_sparse:
-            reject_sparse(X, f"a committee of {type(self.voters).__name__}")
-        return table.encode_sparse(as_sparse_matrix(X))
 
     def _tally(self, data: Any, n_threads: int, offset: ArrayLike | None = None) -> Scores:
         return self._settled(self.voters.tally(data, self.weights, n_threads), offset)

@@ -29,7 +29,7 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.number_types import F64
@@ -37,7 +37,6 @@ from committee.vote.adapters.boosted_model import BoostedModel, CommitteeParts, 
 from committee.vote.adapters.catboost_model import catboost_model
 from committee.vote.adapters.lightgbm_model import lightgbm_model
 from committee.vote.adapters.sklearn_trees import (
-    are_regression_trees,
     are_trees,
     feature_names,
     forest_of_trees,
@@ -292,7 +291,7 @@ def _mean_of_trees(estimator: Any) -> RegressionParts:
     n_outputs = max(getattr(member, "n_outputs_", 1) for member in members)
     if n_outputs != 1:
         raise ValueError(f"estimator predicts {n_outputs} outputs; fit one ensemble for each.")
-    if not are_regression_trees(members):
+    if not all(type(member) in (DecisionTreeRegressor, ExtraTreeRegressor) for member in members):
         kinds = sorted({type(member).__name__ for member in members})
         raise ValueError(
             f"estimator is a {type(estimator).__name__} of {', '.join(kinds)}; its members must be"

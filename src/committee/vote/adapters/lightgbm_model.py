@@ -177,7 +177,13 @@ def add_leaf_lines(
         left_over = nodes.value[leaf] - model.constant
         # centres near the middle that express the constant
         centre = np.asarray(centre + pull * ((left_over - slope @ centre) / (slope @ pull)))
-        of_node[_split_off_missing(nodes, leaf, model.column)] = (model, centre)
+        # LightGBM uses the leaf value if any value is missing; a single line adds 0 where its own is missing
+        for column in model.column.tolist() if len(model.column) > 1 else ():
+            present = nodes.append(nodes.value[leaf], nodes.weight[leaf], nodes.count[leaf])
+            absent = nodes.append(nodes.value[leaf])
+            nodes.split(leaf, column, _LARGEST, present, absent, missing_left=False)
+            leaf = present
+        of_node[leaf] = (model, centre)
     N = len(nodes.feature)
     gain = np.append(trees.gain, np.zeros(N - len(trees.gain)))
     linked = nodes.linked(np.array(nodes.threshold), np.array(nodes.value), gain, trees.codes)
@@ -198,18 +204,6 @@ def _lines(of_node: dict[int, tuple[LeafModel, F64]], n_nodes: int) -> LeafLines
         low=np.full(len(column), -LINE_LIMIT),
         high=np.full(len(column), LINE_LIMIT),
     )
-
-
-def _split_off_missing(nodes: NodeLists, leaf: int, columns: Index) -> int:
-    if len(columns) == 1:
-        return leaf  # a line adds 0 where its own value is missing
-    # LightGBM uses the leaf value if any value is missing
-    for column in columns.tolist():
-        present = nodes.append(nodes.value[leaf], nodes.weight[leaf], nodes.count[leaf])
-        absent = nodes.append(nodes.value[leaf])
-        nodes.split(leaf, column, _LARGEST, present, absent, missing_left=False)
-        leaf = present
-    return leaf
 
 
 def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:

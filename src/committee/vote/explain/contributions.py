@@ -109,24 +109,19 @@ def mean_slopes(link: Link, base: F64, step: F64, total: float) -> F64:
             break
         if len(row) > _MOST_INTERVALS * base.size:
             raise ArithmeticError(f"the derivatives of {link} do not sum to the changes of its probabilities")
-        part, change, steepest = _piece(link, base[row], step[row], begin, width, total)
-        left = change - np.einsum("nkd,nd->nk", part, step[row])
-        done = np.abs(left).max(axis=1) <= _CLOSE + steepest * rounding[row]
+        start, ahead = base[row], step[row]
+        points = start[:, None] + (begin[:, None] + width * _POINTS)[:, :, None] * ahead[:, None]
+        inside = slopes(link, points.reshape(-1, D), total).reshape(len(row), len(_POINTS), -1, D)
+        part = width * np.einsum("m,nmkd->nkd", _WEIGHTS, inside)
+        first, last = (link.probability(start + t[:, None] * ahead, total) for t in (begin, begin + width))
+        left = last - first - np.einsum("nkd,nd->nk", part, ahead)
+        done = np.abs(left).max(axis=1) <= _CLOSE + np.abs(inside).max(axis=(1, 2, 3)) * rounding[row]
         done |= halving == _MOST_HALVINGS
         # so that sum_d slope_kd step_d is the change of p_k
-        np.add.at(mean, row[done], part[done] + _in_proportion(left[done], step[row[done]]))
+        np.add.at(mean, row[done], part[done] + _in_proportion(left[done], ahead[done]))
         row, begin, width = np.repeat(row[~done], 2), np.repeat(begin[~done], 2), width / 2.0
         begin[1::2] += width
     return mean
-
-
-def _piece(link: Link, base: F64, step: F64, begin: F64, width: float, total: float) -> tuple[F64, F64, F64]:
-    at = (begin[:, None] + width * _POINTS)[:, :, None]
-    F = base[:, None] + at * step[:, None]
-    n, m, D = F.shape
-    inside = slopes(link, F.reshape(n * m, D), total).reshape(n, m, -1, D)
-    first, last = (link.probability(base + t[:, None] * step, total) for t in (begin, begin + width))
-    return width * np.einsum("m,nmkd->nkd", _WEIGHTS, inside), last - first, np.abs(inside).max(axis=(1, 2, 3))
 
 
 def _in_proportion(left: F64, step: F64) -> F64:

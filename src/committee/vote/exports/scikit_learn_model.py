@@ -95,21 +95,14 @@ def _of_votes(committee: Committee) -> Any:
     return voting_forest(trees, committee.classes, committee.table, near_ties=ties_near_scores(committee))
 
 
-def _alternative(committee: Committee) -> str:
-    from committee.vote.exports.sklearn_models import column_unfit_for_forests
-
-    trees = ScoreTrees.of(committee, TARGET)
-    if column_unfit_for_forests(trees, committee.table) is not None:
-        return ONNX
-    return f'keep="classes" gives a forest that elects the same classes, and {ONNX}'
-
-
 def _of_classes(committee: Committee) -> Any:
     from committee.vote.exports import sklearn_models
 
-    alternative = _alternative(committee)
+    classes, table, alternative = committee.classes, committee.table, ONNX
+    if sklearn_models.column_unfit_for_forests(ScoreTrees.of(committee, TARGET), table) is None:
+        alternative = f'keep="classes" gives a forest that elects the same classes, and {ONNX}'
     plain = fold_link(committee, TARGET, alternative)
-    trees, classes, table = plain.trees, committee.classes, committee.table
+    trees = plain.trees
     if plain.link in ("shares", "softened"):
         return _of_shares(plain, committee)
     if plain.link == "clipped" and trees.n_scores > 1 and trees.largest > plain.constant:

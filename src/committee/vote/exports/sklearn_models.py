@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from math import frexp
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ from committee.voters.flat_trees import inner_levels
 from committee.voters.forest import Forest
 from committee.voters.redundant_splits import MergedLeaves
 
-Levels: TypeAlias = list[tuple[Index, Index]]
 WHOLE = 2.0**24
 """Largest integer up to which float32 holds all integers."""
 FEW = 0.01
@@ -169,7 +168,19 @@ def _tree(forest: Forest, value: F64, t: int, tree: Any) -> Any:
     nodes = slice(int(forest.offset[t]), int(forest.offset[t + 1]))
     left = forest.left[nodes].astype(np.intp)
     split, levels = left >= 0, inner_levels(forest.left[nodes], np.array([0, len(left)]))
-    weight = forest.weight[nodes] if forest.weight[nodes.start] > 0.0 else _leaves_below(len(left), levels)
+    weight = forest.weight[nodes]
+    if not weight[0] > 0.0:  # unknown: the number of leaves
+        weight = np.ones(len(left))
+        for level, child in reversed(levels):
+            weight[level] = weight[child] + weight[child + 1]
+    gain, mean = forest.gain[nodes], value[nodes].copy()
+    impurity, mass = np.zeros(len(left)), np.where(split, 0.0, weight)
+    for level, child in reversed(levels):
+        # the weighted impurity decreases by the gain of each split: importances are shares of gain
+        impurity[level] = impurity[child] + impurity[child + 1] + gain[level]
+        mass[level] = mass[child] + mass[child + 1]
+        share = np.divide(mass[child], mass[level], out=np.full(len(level), 0.5), where=mass[level] > 0.0)[:, None]
+        mean[level] = share * mean[child] + (1.0 - share) * mean[child + 1]
     table = np.zeros(len(left), dtype=NODE_DTYPE)
     table["left_child"] = np.where(split, left, -1)
     table["right_child"] = np.where(split, left + 1, -1)
@@ -178,9 +189,8 @@ def _tree(forest: Forest, value: F64, t: int, tree: Any) -> Any:
     table["missing_go_to_left"] = forest.missing_left[nodes]
     table["n_node_samples"] = forest.count[nodes]
     table["weighted_n_node_samples"] = weight
-    table["impurity"] = _impurity(levels, forest.gain[nodes], weight)
-    means = _means(split, levels, value[nodes], weight)
-    values = np.ascontiguousarray(means[:, None, :] if isinstance(tree, DecisionTreeClassifier) else means[:, :, None])
+    table["impurity"] = np.divide(impurity, weight, out=np.zeros(len(left)), where=weight > 0.0)
+    values = np.ascontiguousarray(mean[:, None, :] if isinstance(tree, DecisionTreeClassifier) else mean[:, :, None])
     return _with_nodes(tree, forest.n_features, table, values, len(levels))
 
 
@@ -190,30 +200,6 @@ def _with_nodes(tree: Any, n_features: int, nodes: NDArray[Any], values: F64, de
     native.__setstate__({"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values})
     tree.tree_, tree.n_features_in_, tree.n_outputs_, tree.max_features_ = native, n_features, n_outputs, n_features
     return tree
-
-
-def _leaves_below(n_nodes: int, levels: Levels) -> F64:
-    found = np.ones(n_nodes)
-    for level, child in reversed(levels):
-        found[level] = found[child] + found[child + 1]
-    return found
-
-
-def _impurity(levels: Levels, gain: F64, weight: F64) -> F64:
-    # the weighted impurity decreases by the gain of each split: importances are shares of gain
-    worth = np.zeros(len(gain))
-    for level, child in reversed(levels):
-        worth[level] = worth[child] + worth[child + 1] + gain[level]
-    return np.divide(worth, weight, out=np.zeros(len(worth)), where=weight > 0.0)
-
-
-def _means(split: NDArray[np.bool_], levels: Levels, value: F64, weight: F64) -> F64:
-    means, mass = value.copy(), np.where(split, 0.0, weight)
-    for level, child in reversed(levels):
-        mass[level] = mass[child] + mass[child + 1]
-        share = np.divide(mass[child], mass[level], out=np.full(len(level), 0.5), where=mass[level] > 0.0)[:, None]
-        means[level] = share * means[child] + (1.0 - share) * means[child + 1]
-    return means
 
 
 EPSILON = 1e-12
@@ -345,7 +331,12 @@ def _predictors(trees: ScoreTrees, value: F64, order: dict[int, NDArray[np.uint3
     nodes["missing_go_to_left"] = np.where(leaf, 0, forest.missing_left[kept])
     nodes["left"], nodes["right"] = np.where(leaf, 0, number[left]), np.where(leaf, 0, number[left + 1 - leaf])
     nodes["gain"], nodes["is_leaf"], nodes["is_categorical"] = forest.gain[kept], leaf, by_category
-    nodes["depth"] = _depths(merged.left, kept, leaf, number)
+    depth, level = np.zeros(len(forest.feature), dtype=np.int64), kept[number[kept] == 0]
+    while len(level := level[~merged.is_leaf[level]]):
+        left = merged.left[level]
+        depth[left] = depth[left + 1] = depth[level] + 1
+        level = np.concatenate([left, left + 1])
+    nodes["depth"] = depth[kept]
     made = []
     for t in range(len(forest)):
         own = nodes[ends[t] : ends[t + 1]].copy()
@@ -363,18 +354,6 @@ def _bits(trees: ScoreTrees, node: int, order: NDArray[np.uint32]) -> NDArray[np
     bits = np.zeros(WORDS, dtype=np.uint32)
     np.bitwise_or.at(bits, chosen // 32, np.uint32(1) << (chosen % 32))
     return bits
-
-
-def _depths(
-    left: NDArray[np.int64], kept: NDArray[np.int64], leaf: NDArray[np.bool_], number: NDArray[np.int64]
-) -> Any:
-    depth, level = np.zeros(len(left), dtype=np.int64), kept[number[kept] == 0]
-    is_inner = np.zeros(len(left), dtype=bool)
-    is_inner[kept[~leaf]] = True
-    while len(level := level[is_inner[level]]):
-        depth[left[level]] = depth[left[level] + 1] = depth[level] + 1
-        level = np.concatenate([left[level], left[level] + 1])
-    return depth[kept]
 
 
 def tempered(shares: Any, temperature: float) -> CalibratedClassifierCV:

@@ -36,7 +36,12 @@ class Link(NamedParameters, ABC):
             scores = scores[:, None]
         if scores.ndim != 2 or scores.shape[1] == 0:
             raise ValueError(f"F has shape {np.shape(F)}; a link needs (n,) or (n, K).")
-        return _let_win(self._probability(scores, total), elected(scores))
+        p, winner = self._probability(scores, total), elected(scores)
+        wrong = p.argmax(axis=1) != winner
+        if np.count_nonzero(wrong):  # of one row in a quarter of the time that `any` takes
+            rows = np.flatnonzero(wrong)
+            p[rows, winner[rows]] = np.nextafter(p[rows].max(axis=1), np.inf)
+        return p
 
     @property
     def averages(self) -> bool:
@@ -326,14 +331,6 @@ def _near_ties(tally: Scores, total: Weight) -> Scores:
     largest = tally.max(axis=1, keepdims=True)
     tied = (tally < largest) & (tally >= largest - near)
     return np.where(tied, largest, tally) if tied.any() else tally
-
-
-def _let_win(p: Scores, winner: NDArray[np.intp]) -> Scores:
-    wrong = p.argmax(axis=1) != winner
-    if np.count_nonzero(wrong):  # of one row in a quarter of the time that `any` takes
-        rows = np.flatnonzero(wrong)
-        p[rows, winner[rows]] = np.nextafter(p[rows].max(axis=1), np.inf)
-    return p
 
 
 _SIDES = np.array([-1.0, 1.0])
