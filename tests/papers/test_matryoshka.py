@@ -37,10 +37,11 @@ from committee.papers.matryoshka.cells import (
     mean_log_loss,
     nesting_cell,
     read_named,
+    setting_of,
 )
 from committee.papers.matryoshka.figures import RHOS, by_inner_size, by_level, by_voters, whole_sizes
 from committee.papers.matryoshka.rebuild import rebuild
-from committee.papers.matryoshka.report import NestingResults, bound_signs, duel, promised, setting_of, wrong
+from committee.papers.matryoshka.report import NestingResults, bound_signs, duel, promised, wrong
 from committee.papers.shared.cells import key_of
 from committee.papers.shared.pages import packed, unpacked
 from committee.papers.shared.tables import Fold

@@ -130,7 +130,9 @@ def report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
     curves: dict[str, dict[tuple[str, float], F64]] = {"classes": {}, "numbers": {}}
     for method in METHODS:
         own = [cell for cell in cells if (cell["task"], cell["loss"], cell["subsample"]) == astuple(method)]
-        curves[method.task][method.loss, method.subsample] = mean = mean_curve(own)
+        shortest = min(len(cell["errors"]) for cell in own)  # AdaBoost may end early
+        mean = np.asarray(np.mean([cell["errors"][:shortest] for cell in own], axis=0))
+        curves[method.task][method.loss, method.subsample] = mean
         said, scale, digits = ("two classes, error %", 100.0, 2) if method.votes else ("regression, RMSE", 1.0, 3)
         end, best = np.array([cell["errors"][-1] for cell in own]), int(mean.argmin())
         at_the_end = f"{scale * end.mean():.{digits}f} ±{scale * standard_error(end):.{digits}f}"
@@ -146,12 +148,6 @@ def report(cells: Sequence[Cell], _: LecturePlan, out: Path) -> list[Grid]:
     write_grid(grid, out / "boosting.csv")
     save(picture(curves), out / "boosting.png")
     return [grid]
-
-
-def mean_curve(cells: Sequence[Cell]) -> F64:
-    # AdaBoost may end early
-    shortest = min(len(cell["errors"]) for cell in cells)
-    return np.asarray(np.mean([cell["errors"][:shortest] for cell in cells], axis=0))
 
 
 def picture(curves: dict[str, dict[tuple[str, float], F64]]) -> Figure:

@@ -74,6 +74,10 @@ class Setting:
         return MatryoshkaClassifier(levels=round(log2(self.voters)), **options)
 
 
+def setting_of(method: str, T: int) -> Setting:
+    return Setting(method, T, 0.0 if method == REFERENCE else SOFTNESS)
+
+
 @dataclass(frozen=True)
 class NestingPlan:
     sizes: tuple[int, ...]  # numbers of voters T that all methods are compared at; powers of two
@@ -86,7 +90,7 @@ class NestingPlan:
     n_paths: int  # paths sampled for each row if the graph has too many to sum over
 
     def by_size(self) -> list[Setting]:
-        return [Setting(method, T, 0.0 if method == REFERENCE else SOFTNESS) for T in self.sizes for method in METHODS]
+        return [setting_of(method, T) for T in self.sizes for method in METHODS]
 
     def by_softness(self) -> list[Setting]:
         return [Setting(method, self.base, s) for method in PROBABILISTIC for s in self.softness]

@@ -23,8 +23,9 @@ from committee.papers.matryoshka.cells import (
     REFERENCE,
     TREE,
     Setting,
+    setting_of,
 )
-from committee.papers.matryoshka.report import Measure, NestingResults, log_loss, measure, setting_of, wrong
+from committee.papers.matryoshka.report import Measure, NestingResults, log_loss, measure, wrong
 from committee.papers.shared.pages import (
     AMBER,
     BLUE,

@@ -22,12 +22,12 @@ from committee.papers.matryoshka.cells import (
     MAJORITY,
     METHODS,
     PROBABILISTIC,
-    REFERENCE,
     SOFTNESS,
     TREE,
     WALKS,
     NestingPlan,
     Setting,
+    setting_of,
 )
 from committee.papers.shared.cells import Key
 from committee.papers.shared.pages import (
@@ -123,11 +123,6 @@ class NestingResults:
             return np.full(len(settings), np.nan)
         scores = np.array([self.means(setting, what, tables) for setting in settings]).T
         return average_ranks(scores, higher_is_better=False)
-
-
-def setting_of(method: str, T: int) -> Setting:
-    assert method in METHODS
-    return Setting(method, T, 0.0 if method == REFERENCE else SOFTNESS)
 
 
 def in_order(results: NestingResults, settings: Sequence[Setting], what: Measure) -> tuple[int, int]:

@@ -197,22 +197,12 @@ def _cell(table: PublicTable, name: str, cell: str) -> str:
     cell = table.decode.get(name, {}).get(cell, cell)
     if table.lower_case:
         cell = cell.lower()
-    if table.plain_numbers:
-        cell = _plain(cell)
+    if table.plain_numbers and re.fullmatch(r"\d*\.?\d*", cell) and cell not in ("", "."):
+        whole, point, rest = cell.partition(".")
+        cell = (whole.lstrip("0") or "0") + (point + rest if rest else "")
     if table.decimals is not None and name != TARGET:
-        cell = _rounded(cell, table.decimals)
+        cell = str(float(Decimal(cell).quantize(Decimal(1).scaleb(-table.decimals), ROUND_HALF_UP)))
     return cell
-
-
-def _plain(cell: str) -> str:
-    if not re.fullmatch(r"\d*\.?\d*", cell) or cell in ("", "."):
-        return cell
-    whole, point, rest = cell.partition(".")
-    return (whole.lstrip("0") or "0") + (point + rest if rest else "")
-
-
-def _rounded(cell: str, decimals: int) -> str:
-    return str(float(Decimal(cell).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)))
 
 
 def _one_after_the_other(table: PublicTable, contents: Sequence[bytes]) -> Rows:

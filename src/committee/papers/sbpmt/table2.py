@@ -117,8 +117,12 @@ def tasks(rows: Sequence[PublishedAccuracies], folder: Folder, settings: str, re
 def tables_of(rows: Sequence[PublishedAccuracies], folder: Folder) -> list[tuple[PublishedAccuracies, Table, str]]:
     if folder is None:
         check_known_at_openml([row.name for row in rows])
-    read = [(row, load_source_table(SOURCE_TABLES[row.name], folder)) for row in rows]
-    return [(row, table, table_digest(table)) for row, table in read]
+    found = []
+    for row in rows:
+        table = load_source_table(SOURCE_TABLES[row.name], folder)
+        labels = "\n".join(map(str, labels_of(table)))
+        found.append((row, table, digest_of(table.frame.write_csv().encode(), labels.encode())))
+    return found
 
 
 def folds_of(table: Table, repeats: int, seed: int) -> Iterator[tuple[dict[str, int], Split, int]]:
@@ -140,10 +144,6 @@ def fold_cell(table: Table, split: Split, model: SBPMTClassifier) -> Cell:
     fitted, seconds = timed(lambda: clone(model).fit(X(train), labels[train]))
     right = int((fitted.predict(X(test)) == labels[test]).sum())
     return {"right": right, "rows": len(test), "fit_seconds": round(seconds, 4)}
-
-
-def table_digest(table: Table) -> str:
-    return digest_of(table.frame.write_csv().encode(), "\n".join(map(str, labels_of(table))).encode())
 
 
 def results_of(rows: Sequence[PublishedAccuracies], cells: Mapping[Key, Cell]) -> list[RebuiltRow]:

@@ -171,10 +171,12 @@ def _from_openml(source: SourceTable) -> pl.DataFrame:
     name, version = source.openml
     bunch = fetch_openml(name=name, version=version, as_frame=False, parser="liac-arff")
     labels = np.asarray(bunch.target).astype(str)
-    columns = {
-        str(feature): _decoded(bunch.data[:, j], bunch.categories.get(feature))
-        for j, feature in enumerate(bunch.feature_names)
-    }
+    columns: dict[str, list[Any]] = {}
+    for j, feature in enumerate(bunch.feature_names):
+        cells = [None if x != x else x for x in np.asarray(bunch.data[:, j], dtype=np.float64).tolist()]
+        if feature in bunch.categories:
+            cells = [None if code is None else str(bunch.categories[feature][int(code)]) for code in cells]
+        columns[str(feature)] = cells
     frame = pl.DataFrame(columns).with_columns(pl.col(pl.String).cast(pl.Categorical), pl.Series("target", labels))
     if frame.height != source.rows:
         raise ValueError(
@@ -182,11 +184,6 @@ def _from_openml(source: SourceTable) -> pl.DataFrame:
             f" {source.rows}: it is another table now; {FOLDER_REMEDY}"
         )
     return frame
-
-
-def _decoded(values: Any, categories: list[Any] | None) -> list[Any]:
-    numbers = [None if value != value else value for value in np.asarray(values, dtype=np.float64).tolist()]
-    return numbers if categories is None else [None if code is None else str(categories[int(code)]) for code in numbers]
 
 
 TEST_SHARE = 0.3  # of the rows of each class
