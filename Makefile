@@ -123,7 +123,7 @@ coverage: .venv/coverage
 	$(BIN)/python tests/instrumented.py gcov
 
 # Faults put into the modules where a silent error costs most: do the tests notice?
-mutants: .venv/test
+mutants: .venv/coverage
 	$(BIN)/python tests/mutants.py --jobs $(JOBS)
 
 bench: .venv/test

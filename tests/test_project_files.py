@@ -179,3 +179,12 @@ def test_every_text_file_and_pipe_names_its_encoding():
 )
 def test_calls_without_an_encoding_are_found(call, lacks):
     assert bool(lines_without_encoding(call)) == lacks
+
+
+def test_known_survivors_are_mutants_of_lines_in_the_code() -> None:
+    for each in tomllib.loads((ROOT / "tests" / "surviving_mutants.toml").read_text("utf-8"))["survivors"]:
+        place, _, change = each["mutant"].partition(": ")
+        module, _, function = place.rpartition(".")
+        line = change.rpartition(" in `")[2].removesuffix("`")
+        source = (ROOT / "src" / "committee" / f"{module.replace('.', '/')}.py").read_text("utf-8")
+        assert f"def {function}(" in source and f" {line}\n" in source, each["mutant"]

@@ -29,6 +29,7 @@ from committee.vote.links.probability import (
     from_json,
 )
 from committee.vote.links.temperature import STEPS, best_temperature
+from committee.voters.flat_trees import ClassShares
 from tests.cast_votes import forest_that_votes
 from tests.golden.write import FOLDER
 from tests.oracles import votes as oracle
@@ -255,11 +256,20 @@ def test_leaves_that_hold_no_shares_are_refused(n_classes):
             Share().check_votes(replace(forest, value=value), weights)
 
 
-@pytest.mark.parametrize("wrong", [[0.25, 0.25], [-0.5, 1.5], [1.0, 1.0], [0.5, 0.5 + 2e-9]])
-def test_two_shares_sum_to_one_and_neither_is_negative(wrong):
-    Share().check_votes(forest_that_votes(np.array([[[0.0, 1.0]], [[0.5, 0.5 + 5e-10]]]), 2), np.ones(1))
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("wrong", [[0.25, 0.25], [-0.5, 1.5], [1.0, 1.0], [0.5, 0.5 + 1.5e-9]])
+def test_two_shares_sum_to_one_and_neither_is_negative(wrong, listed):
+    """Whether leaves hold the shares of all classes or list them, zeros too."""
+
+    def forest(second):
+        dense = forest_that_votes(np.array([[[0.0, 1.0]], [second]]), 2)
+        N = len(dense.feature)
+        shares = ClassShares(2, 2 * np.arange(N + 1), np.tile(np.arange(2, dtype=np.uint16), N), dense.value.ravel())
+        return replace(dense, value=None, shares=shares) if listed else dense
+
+    Share().check_votes(forest([0.5, 0.5 + 5e-10]), np.ones(1))
     with pytest.raises(ValueError, match=re.escape(f"A leaf holds {wrong}")):
-        Share().check_votes(forest_that_votes(np.array([[[0.0, 1.0]], [wrong]]), 2), np.ones(1))
+        Share().check_votes(forest(wrong), np.ones(1))
 
 
 @pytest.mark.parametrize("wrong", [np.nextafter(1.0, 2.0), np.nextafter(-1.0, -2.0), 3.0])

@@ -14,7 +14,6 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 from committee.data.typed_json import NamedParameters, as_float, read_named_parameters
 from committee.vote.weighted_votes import Scores, elected, signed
-from committee.voters.flat_trees import ClassShares
 from committee.voters.forest import Forest
 from committee.voters.protocol import Voters
 
@@ -160,7 +159,11 @@ class Share(Link):
                 "logistic link."
             )
         if isinstance(voters, Forest) and voters.shares is not None:
-            _check_shares(voters, voters.shares)
+            shares = voters.shares
+            off = (np.abs(shares.totals() - 1.0) > 1e-9) & (voters.feature < 0)
+            off[np.searchsorted(shares.share_offset, np.flatnonzero(shares.share < 0.0), side="right") - 1] = True
+            if off.any():
+                raise _no_shares(shares.take(np.flatnonzero(off)[:1]).dense()[0])
         if not isinstance(voters, Forest) or voters.value is None:
             return
         signed_votes = voters.n_outputs == 1 and voters.n_classes == 2
@@ -205,14 +208,6 @@ class Share(Link):
 
     def tempered(self, temperature: float) -> Link:
         return TemperedShare(temperature)
-
-
-def _check_shares(forest: Forest, shares: ClassShares) -> None:
-    bad = (np.abs(shares.totals() - 1.0) > 1e-9) & (forest.feature < 0)
-    if shares.share.min(initial=0.0) < 0.0:
-        bad |= np.bincount(np.repeat(np.arange(len(shares)), shares.sizes), shares.share < 0.0, len(shares)) > 0
-    if bad.any():
-        raise _no_shares(shares.take(np.flatnonzero(bad)[:1]).dense()[0])
 
 
 def _no_shares(found: NDArray[np.float64]) -> ValueError:
