@@ -259,17 +259,15 @@ def test_parameters_are_those_of_the_learner_and_the_client(name):
     assert issubclass(there, here)
 
 
-WITHOUT = "import sys; sys.modules['dask'] = sys.modules['distributed'] = None"
-
-
-def said_by(call: str) -> str:
-    program = f"{WITHOUT}\nimport committee\nimport committee.dask\ntry:\n    {call}\nexcept ImportError as e: print(e)"
-    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, encoding="utf-8").stdout
-
-
 def test_says_how_to_get_it():
-    call = "committee.dask.fit(committee.RandomForestClassifier(), [[0.0], [1.0]], [0, 1])"
-    assert 'pip install "committee[dask]"' in said_by(call)
+    program = (
+        "import sys; sys.modules['dask'] = sys.modules['distributed'] = None\n"
+        "import committee\nimport committee.dask\n"
+        "try:\n    committee.dask.fit(committee.RandomForestClassifier(), [[0.0], [1.0]], [0, 1])\n"
+        "except ImportError as error: print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, encoding="utf-8").stdout
+    assert 'pip install "committee[dask]"' in said
 
 
 @pytest.mark.parametrize(

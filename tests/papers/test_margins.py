@@ -309,19 +309,15 @@ def test_what_the_documents_text_says_of_its_tables():
     )
 
 
-def repeated_rows() -> list[tuple[str, tuple[int, ...]]]:
-    """Rows of four equal numbers, not all changes zero, that stand under one title in several of the tables."""
+def test_numbers_that_stand_in_several_of_the_documents_tables():
+    """Rows of four equal numbers, not all changes zero, under one title."""
     places: dict[tuple[str, tuple[float, ...]], list[int]] = {}
     for table in published():
         for title, row in table.rows.items():
             numbers = (*row.errors, *row.changes)
             if any(numbers[2:]):
                 places.setdefault((title, numbers), []).append(table.number)
-    return [(title, tuple(numbers)) for (title, _), numbers in places.items() if len(numbers) > 1]
-
-
-def test_numbers_that_stand_in_several_of_the_documents_tables():
-    assert repeated_rows() == [
+    assert [(title, tuple(numbers)) for (title, _), numbers in places.items() if len(numbers) > 1] == [
         ("Transfusion", (3, 5, 7)), ("ColonCancer", (4, 9, 11)), ("Parkinsons", (4, 9)), ("Splice", (8, 10)),
     ]  # fmt: skip
     by_number = {table.number: table for table in published()}
@@ -336,11 +332,8 @@ def test_the_documents_errors_are_shares_of_the_training_rows():
         assert all(f"{k / n:.4f}" != f"{error:.4f}" for n in (62, 63) for k in range(n))
     of_all_rows = [table.rows["Pima"].errors[0] for table in published() if table.number != 3]
     assert max(of_all_rows) < 0.11
-    assert by_share(3) == pytest.approx(7 / 3 * np.mean(of_all_rows), rel=0.03)
-
-
-def by_share(number):
-    return next(table for table in published() if table.number == number).rows["Pima"].errors[0]
+    [of_test_rows] = [table.rows["Pima"].errors[0] for table in published() if table.number == 3]
+    assert of_test_rows == pytest.approx(7 / 3 * np.mean(of_all_rows), rel=0.03)
 
 
 def test_the_numbers_are_those_of_the_text():

@@ -300,24 +300,22 @@ class ShardsOnWorkers(Shards):
     async def _gathered(self, message: dict[str, Any], groups: Sequence[Below]) -> list[Any]:
         asked = [asyncio.ensure_future(self._ask(message, group)) for group in groups]
         heard: dict[str, tuple[float, float]] = {}
+        cluster = self._homes.cluster
         while True:
             _, waiting = await asyncio.wait(asked, timeout=POLL_SECONDS)
             if not waiting:
                 return [one.exception() or one.result() for one in asked]
-            now, seen = time.monotonic(), await self._last_seen()
+            now = time.monotonic()
+            try:
+                workers = await asyncio.wait_for(workers_of(cluster.client), cluster.timeout)
+            except (OSError, RuntimeError, TimeoutError):
+                workers = {}
+            seen = {address: one["last_seen"] for address, one in workers.items()}
             for group, one in zip(groups, asked, strict=True):
                 silent = [address for address, _ in group if self._is_silent(address, seen, heard, now)]
                 if not one.done() and silent:
                     one.cancel()
                     asked[asked.index(one)] = asyncio.ensure_future(_silence_of(silent))
-
-    async def _last_seen(self) -> dict[str, float]:
-        cluster = self._homes.cluster
-        try:
-            found = await asyncio.wait_for(workers_of(cluster.client), cluster.timeout)
-        except (OSError, RuntimeError, TimeoutError):
-            return {}
-        return {address: one["last_seen"] for address, one in found.items()}
 
     def _is_silent(
         self, address: str, seen: dict[str, float], heard: dict[str, tuple[float, float]], now: float

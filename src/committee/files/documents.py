@@ -262,7 +262,12 @@ class Provenance:
     data: str
     n_rows: int
     trained: date = attribute(default_factory=lambda: datetime.now(UTC).date())
-    versions: Mapping[str, str] = attribute(default_factory=lambda: current_versions())
+    versions: Mapping[str, str] = attribute(
+        default_factory=lambda: {
+            "Python": platform.python_version(),
+            **{name: version(name) for name in ("committee", "numpy", "scikit-learn")},
+        }
+    )
     estimate: Estimate | None = None
     rows: RowSketch | None = None
     written: str | None = None
@@ -327,11 +332,6 @@ class Provenance:
             field(document, "written", str) if "written" in document else None,
             field(document, "exposure", str) if "exposure" in document else None,
         )
-
-
-def current_versions() -> dict[str, str]:
-    packages = {name: version(name) for name in ("committee", "numpy", "scikit-learn")}
-    return {"Python": platform.python_version(), **packages}
 
 
 def _read_rows(document: Document | None, n_rows: int, tensors: Tensors) -> RowSketch | None:

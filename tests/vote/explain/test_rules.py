@@ -124,15 +124,12 @@ def test_leaf_models_of_committees_say_which(tree):
         for t in range(n_trees):
             alpha = own.filter(pl.col("tree") == t * per_voter)["alpha"]
             assert (alpha == voters.alpha[voters.start[m] + t]).all()
-    assert leaf_models(voters, model.classes_, model.table_, [1]).equals(frame.filter(_tree_number(frame) == 1))
+    # trees of all committees counted through
+    changed = frame.select((pl.struct("committee", "tree") != pl.struct("committee", "tree").shift()).fill_null(False))
+    second = frame.filter(changed.to_series().cum_sum() == 1)
+    assert leaf_models(voters, model.classes_, model.table_, [1]).equals(second)
     with pytest.raises(IndexError):
         leaf_models(voters, model.classes_, model.table_, [10_000])
-
-
-def _tree_number(frame):
-    """Trees of all committees counted through."""
-    changed = frame.select((pl.struct("committee", "tree") != pl.struct("committee", "tree").shift()).fill_null(False))
-    return changed.to_series().cum_sum()
 
 
 def test_a_column_may_be_named_as_the_table_is():

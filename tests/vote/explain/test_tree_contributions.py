@@ -64,15 +64,11 @@ def test_they_add_up_to_the_score_of_a_boosted_committee(vote, X, y):
     assert_array_equal(tree_contributions(model.committee_, X, n_threads=3), shares)
 
 
-def random_rounds(rng, n_rounds, n_outputs):
-    forest = traverse.random_forest(rng, n_trees=n_rounds * n_outputs, n_outputs=1, n_classes=1)
-    return Rounds(forest, n_outputs)
-
-
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_rounds_with_an_intercept(n_outputs):
     rng = np.random.default_rng(n_outputs)
-    voters, X, weights = random_rounds(rng, 4, n_outputs), traverse.random_rows(rng, 40), rng.normal(size=4)
+    voters = Rounds(traverse.random_forest(rng, n_trees=4 * n_outputs, n_outputs=1, n_classes=1), n_outputs)
+    X, weights = traverse.random_rows(rng, 40), rng.normal(size=4)
     committee = RegressionCommittee(voters, weights, Identity(), intercept=rng.normal(size=n_outputs))
     shares = tree_contributions(committee, X)
     expected = traverse.contributions(voters.forest, voters.forest.value, X, weights, n_outputs)

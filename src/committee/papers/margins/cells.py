@@ -128,6 +128,9 @@ def reweighting_cell(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) 
     committee, seconds = timed(lambda: trained(fold, ensemble, asked))
     train, test = (SignedVotes.of(committee, X, y) for X, y in zip(fold.rows, fold.positive, strict=True))
     lines = MarginMatrix.of(train)
+    voters = committee.voters
+    assert isinstance(voters, Forest)
+    leaves = np.add.reduceat((voters.left < 0).astype(np.intp), voters.offset[:-1])
     objectives = OBJECTIVES | (variants(lines) if asked.variants else {})
     found: dict[str, Any] = {}
     for name, objective in objectives.items():
@@ -139,17 +142,11 @@ def reweighting_cell(fold: Fold, ensemble: str, asked: Ensembles = Ensembles()) 
         "training_rows": train.n_rows,
         "test_rows": test.n_rows,
         "voters": committee.n_voters,
-        "full_trees": None if asked.depth is None else _full_trees(committee, asked.depth),
+        "full_trees": None if asked.depth is None else float(np.mean(leaves == 2**asked.depth)),
         "fit_seconds": round(seconds, 4),
         **measured(lines.margins(lines.own), lines.own, test, fold.positive[1]),
         "objectives": found,
     }
-
-
-def _full_trees(committee: Committee, depth: int) -> float:
-    voters = committee.voters
-    assert isinstance(voters, Forest)
-    return float(np.mean(np.add.reduceat((voters.left < 0).astype(np.intp), voters.offset[:-1]) == 2**depth))
 
 
 def measured(margins: F64, weights: F64, test: SignedVotes, positive: NDArray[np.bool_]) -> dict[str, Any]:

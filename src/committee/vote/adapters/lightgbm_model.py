@@ -225,7 +225,10 @@ def lightgbm_model(text: str, *, keep_names: bool = False) -> BoostedModel:
     if any(tree.is_linear for tree in trees):
         pairs = zip(linked.root.tolist(), trees, strict=True)
         models = {first + leaf: model for first, tree in pairs for leaf, model in tree.leaf_models()}
-        linked, lines = add_leaf_lines(linked, models, *_extent(header))
+        infos = header["feature_infos"].split(" ")
+        ends = np.array([info[1:-1].split(":") if info[0] == "[" else [0.0, 0.0] for info in infos], dtype=np.float64)
+        ends = np.clip(ends, -LINE_LIMIT, LINE_LIMIT)  # a column may have infinite ones
+        linked, lines = add_leaf_lines(linked, models, ends.mean(axis=1), np.ptp(ends, axis=1))
     return BoostedModel(
         linked,
         np.arange(len(trees)) % n_scores,
@@ -355,13 +358,6 @@ class _Tree:
         for node in np.flatnonzero(self.categorical).tolist():
             place = int(self.threshold[node])
             yield node, unpack_category_bits(words[bounds[place] : bounds[place + 1]])
-
-
-def _extent(header: dict[str, str]) -> tuple[F64, F64]:
-    infos = header["feature_infos"].split(" ")
-    ends = np.array([info[1:-1].split(":") if info[0] == "[" else [0.0, 0.0] for info in infos], dtype=np.float64)
-    ends = np.clip(ends, -LINE_LIMIT, LINE_LIMIT)  # a column may have infinite ones
-    return ends.mean(axis=1), np.ptp(ends, axis=1)
 
 
 def _linked(trees: list[_Tree], columns: _Columns) -> LinkedTrees:

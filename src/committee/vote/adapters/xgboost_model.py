@@ -80,7 +80,11 @@ def _table(learner: dict[str, Any], model: dict[str, Any], version: list[int]) -
     names, types = learner["feature_names"], learner["feature_types"] or ["float"] * p
     declared = model.get("cats", {}).get("enc", [])
     categories: list[tuple[Category, ...] | None] = [None] * p
-    most = _most_codes(model["trees"], p)
+    most = np.zeros(p, dtype=np.intp)  # number of codes of each column that the splits name
+    for tree in model["trees"]:
+        column = np.asarray(tree["split_indices"], dtype=np.intp)[tree["categories_nodes"]]
+        for j, codes in zip(column.tolist(), _codes_right(tree), strict=True):
+            most[j] = max(most[j], codes.max(initial=-1) + 1)
     for j in (j for j, kind in enumerate(types) if kind == "c"):
         if declared:
             categories[j] = _declared(declared[j], names[j])
@@ -108,15 +112,6 @@ def _declared(stored: dict[str, Any], name: str) -> tuple[Category, ...]:
         )
     text, ends = bytes(stored["values"]).decode(), stored["offsets"]
     return tuple(text[start:end] for start, end in pairwise(ends))
-
-
-def _most_codes(trees: list[dict[str, Any]], p: int) -> Index:
-    most = np.zeros(p, dtype=np.intp)
-    for tree in trees:
-        column = np.asarray(tree["split_indices"], dtype=np.intp)[tree["categories_nodes"]]
-        for j, codes in zip(column.tolist(), _codes_right(tree), strict=True):
-            most[j] = max(most[j], codes.max(initial=-1) + 1)
-    return most
 
 
 def _codes_right(tree: dict[str, Any]) -> list[Index]:

@@ -49,7 +49,9 @@ class TreeScores:
             )
         total = None if output == "score" else _divisor(votes, forest, output)
         signed = output == "score" and isinstance(votes, Committee) and votes.n_classes == 2
-        value = _class_shares(forest) if output == "probability" else _signed(forest.node_votes, signed)
+        value = _signed(forest.node_votes, signed)
+        if output == "probability" and value.shape[1] < forest.n_classes:
+            value = np.hstack([1.0 - value, 1.0 + value]) / 2.0
         n_outputs = value.shape[1] if isinstance(voters, Forest) else voters.n_outputs
         weights = votes.weights if total is None else votes.weights / total
         intercept = 0.0 if votes.intercept is None else _signed(votes.intercept[None] / (total or 1.0), signed)[0]
@@ -90,11 +92,6 @@ def _divisor(votes: WeightedVotes, forest: Forest, output: Output) -> float:
         f"output={output!r} of {votes} is no sum over its trees, so that no contributions add up to it; those of "
         "output='score' add up to the score."
     )
-
-
-def _class_shares(forest: Forest) -> F64:
-    value = forest.node_votes
-    return np.hstack([1.0 - value, 1.0 + value]) / 2.0 if value.shape[1] < forest.n_classes else value
 
 
 def _signed(tally: F64, signed: bool) -> F64:
