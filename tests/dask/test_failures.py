@@ -92,14 +92,17 @@ def test_workers_come_and_go():
 
 
 @pytest.mark.slow
-def test_a_worker_stands_still(client, tmp_path):
+def test_a_worker_stands_still(tmp_path):
+    """On a cluster of its own, to which the worker that the fit gives up does not come back."""
+
     def go_on():
         os.kill(int((tmp_path / "stopped").read_text("utf-8")), signal.SIGCONT)
 
     timer = Timer(20.0, go_on)
     timer.start()
-    check_bits(fit(subagging(how="stop", times=1, folder=str(tmp_path)), X, Y, client=client, timeout=10.0))
-    timer.join()
+    with client_of(2) as client:
+        check_bits(fit(subagging(how="stop", times=1, folder=str(tmp_path)), X, Y, client=client, timeout=10.0))
+        timer.join()
 
 
 @pytest.mark.slow
