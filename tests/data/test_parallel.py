@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from joblib import cpu_count, delayed
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from committee.data import parallel
 from committee.data.parallel import (
@@ -104,13 +104,24 @@ def test_a_job_that_ends_while_it_is_stopped_keeps_no_lock(monkeypatch):
         assert not thread.is_alive()
 
 
-def test_blas_has_one_thread_within_the_limit_alone():
-    def threads():
-        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+def blas_threads():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
 
-    before = threads()
-    with one_blas_thread():
-        assert set(threads()) == {1}
-    assert threads() == before
-    with one_blas_thread():  # by the libraries that were found
-        assert set(threads()) == {1}
+
+def test_blas_has_one_thread_within_the_limit_alone():
+    with threadpool_limits(2, "blas"):
+        for _ in range(2):  # first the libraries are found
+            with one_blas_thread():
+                assert blas_threads() == {1}
+            assert blas_threads() == {2}
+
+
+def test_blas_threads_return_with_the_last_of_fits_that_overlap():
+    with threadpool_limits(2, "blas"):
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert blas_threads() == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == {2}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +12,7 @@ from contextvars import ContextVar
 from ctypes import c_ulong, py_object, pythonapi
 from functools import lru_cache
 from multiprocessing import current_process, parent_process
-from threading import RLock, Thread, get_ident
+from threading import Lock, RLock, Thread, get_ident
 from time import monotonic, sleep
 from typing import Any, Protocol, TypeVar
 
@@ -36,9 +37,37 @@ def n_processes(jobs: int, tasks: int) -> int:
     return max(1, min(jobs, tasks, int(cpu_count())))
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    limited: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
-    return limited
+class _BlasLimit:
+    """One limit for all threads of the process: the first to ask sets it, the last to leave lifts it."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        self.lock = Lock()
+        self.n_users: int = 0
+        self.limiter: Any = None
+
+
+_blas_limit = _BlasLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas_limit.begin)  # the parent's other threads are not there
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    limit = _blas_limit
+    with limit.lock:
+        if not limit.n_users:
+            limit.limiter = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
+        limit.n_users += 1
+    try:
+        yield
+    finally:
+        with limit.lock:
+            limit.n_users -= 1
+            if not limit.n_users:
+                limit.limiter.restore_original_limits()
 
 
 @lru_cache(maxsize=1)

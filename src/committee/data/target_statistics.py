@@ -14,7 +14,6 @@ from committee.data.bins import cell_sums
 from committee.data.categories import MAX_SUBSET_CATEGORIES, CategoryValues
 from committee.data.number_types import F64
 from committee.data.out_of_core.training_pieces import OutOfCoreMatrix
-from committee.data.parallel import one_blas_thread
 from committee.data.table_schema import TableSchema
 
 N_FOLDS = 5
@@ -169,9 +168,8 @@ def target_statistics(
     for c, j in enumerate(levels.columns):
         known = levels.codes[:, c] >= 0
         cells = Cells.of_rows(levels.codes[known, c], levels.fold[known])
-        with one_blas_thread():  # its sums depend on the number of threads
-            sums = target[known].sums(cells, weights[known], row)
-            seen, whole = _shrunk(cells, sums, levels.alone[c])
+        sums = target[known].sums(cells, weights[known], row)
+        seen, whole = _shrunk(cells, sums, levels.alone[c])
         mean = sums.mean + sums.origin
         numbers[known, c] = mean + seen[cells.of_row]
         values = np.full(levels.n_levels[c], mean)

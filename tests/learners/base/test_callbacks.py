@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import committee
 
@@ -103,6 +104,24 @@ def test_every_voter_is_a_task(ensemble):
         assert_allclose(said, stage, atol=1e-12)
     assert_array_equal(diary.answers[-1], model.predict_proba(X))
     assert_array_equal(clone(ensemble).fit(X, y).predict_proba(X), model.predict_proba(X))
+
+
+@each_ensemble
+def test_a_fit_has_one_blas_thread(ensemble):
+    def blas_threads() -> set[int]:
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    class Threads(Diary):
+        def on_fit_task_end(self, *given: Any, **values: Any) -> bool:
+            self.events.append(blas_threads())
+            return False
+
+    threads = Threads()
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        clone(ensemble).set_callbacks(threads).fit(*noisy())
+        assert blas_threads() == before
+    assert {1} in threads.events and before not in threads.events
 
 
 @pytest.mark.parametrize("single", SINGLE, ids=str)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -15,7 +14,6 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.number_types import F64
-from committee.data.parallel import one_blas_thread
 from committee.data.rows import Offsets, Rows, TargetRows, nonzero_weights
 from committee.files.journal import Checkpoint
 from committee.learners.base.early_stopping import (
@@ -62,8 +60,6 @@ def run_rounds(
 
 class Boosting(CommitteeEstimator, EarlyStoppingParameters):
     n_estimators: Any
-    _one_blas_thread = False
-    """True if rounds solve many small systems, for which one BLAS thread is faster than several."""
     _tol_is_of_training = False
     """True if `tol` ends the training; early stopping then has no tolerance."""
 
@@ -137,10 +133,9 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
                 }
 
             tasks.begin()
-            with one_blas_thread() if self._one_blas_thread else nullcontext():
-                run_rounds(run, self._most_rounds(run), tasks, fitted, list(followed.values()))
-                if stopping is not None:
-                    self._after_stopping(run, held_out, stopping.best)
+            run_rounds(run, self._most_rounds(run), tasks, fitted, list(followed.values()))
+            if stopping is not None:
+                self._after_stopping(run, held_out, stopping.best)
             results = fitted()
             self._warn(run, results)
             tasks.end(self._finished(results, kept, held_out, random, tasks))

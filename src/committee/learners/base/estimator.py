@@ -57,6 +57,7 @@ from committee.data.out_of_core.training_pieces import (
     TrainingPieces,
     scan_training_pieces,
 )
+from committee.data.parallel import one_blas_thread
 from committee.data.rows import Offsets, Rows, TargetRows, nonzero_weights, row_weights
 from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import HighCardinality
@@ -118,8 +119,14 @@ class CommitteeEstimator(CallbackSupportMixin, FittedLearner, StoredLearner):
         if checkpoint is not None and (reason := self._no_checkpoint(X)):
             raise ValueError(f"checkpoint={checkpoint!r} is of no use: {reason}. Leave checkpoint out.")
         context = self._init_callback_context(max_subtasks=self._most_tasks(X))
-        # underflow to 0 is harmless here, even if the caller has NumPy raise on it
-        with np.errstate(under="ignore"), self._as_before_if_it_fails(), ExitStack() as scratch:
+        # underflow to 0 is harmless here, even if the caller has NumPy raise on it; the number of BLAS threads would
+        # change the last bits of sums over rows, and idle ones spin
+        with (
+            np.errstate(under="ignore"),
+            one_blas_thread(),
+            self._as_before_if_it_fails(),
+            ExitStack() as scratch,
+        ):
             self.__dict__.pop("provenance_", None)  # of an earlier fit
             self._remember_named(given)
             if not getattr(self, "warm_start", False):

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.data.matrices import Matrix, is_out_of_core
 from committee.data.number_types import F64, Mask, check_array, check_range
-from committee.data.parallel import n_threads, one_blas_thread
+from committee.data.parallel import n_threads
 from committee.data.rows import GivenRows, Rows, TargetRows, nonzero_sample_weights
 from committee.data.table_schema import TableSchema
 from committee.data.text import is_unicode, parse_bytes, suggest_names, warn_user
@@ -345,18 +345,17 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         suited = list(members) if limit is None else limit.fitting(members)
         known = common_rows(suited)
         validation = validation.take(known)
-        with one_blas_thread():  # the number of threads would change the last bits of sums over rows
-            vote = select_members(
-                suited,
-                known,
-                self.min_gain,
-                validation.weights,
-                losses=lambda predictions: self._losses(predictions, rows, validation),
-                weigh=lambda predictions: self._weights(predictions, rows, validation),
-                score=lambda predictions: self._score(predictions, rows, validation),
-                sharpness=lambda predictions, weights: self._sharpness(predictions, weights, rows, validation),
-                **({} if limit is None else {"too_large": limit.too_large}),
-            )
+        vote = select_members(
+            suited,
+            known,
+            self.min_gain,
+            validation.weights,
+            losses=lambda predictions: self._losses(predictions, rows, validation),
+            weigh=lambda predictions: self._weights(predictions, rows, validation),
+            score=lambda predictions: self._score(predictions, rows, validation),
+            sharpness=lambda predictions, weights: self._sharpness(predictions, weights, rows, validation),
+            **({} if limit is None else {"too_large": limit.too_large}),
+        )
         too_large = [LeftOut(one.name, "size", seconds=one.seconds) for one in members if one not in suited]
         vote = replace(vote, row=validation.row, left_out=[*vote.left_out, *too_large])
         return vote if limit is None else limit.within(vote)

@@ -337,7 +337,6 @@ class MDBoostClassifier(MarginBoosting):
     (True, True)
     """
 
-    _one_blas_thread = True
     _run_type = MDRun
     stored_attributes: ClassVar[tuple[str, ...]] = (
         *("objective_", "mean_margin_", "margin_variance_", "duality_gap_"),

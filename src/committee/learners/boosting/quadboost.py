@@ -151,10 +151,6 @@ class QuadBoost(Boosting):
             run.rounds_at_once = 1
         return run
 
-    @property
-    def _one_blas_thread(self) -> bool:  # type: ignore[override]
-        return self.reweight in ("every_k", "fully_corrective")
-
     def _early_stopping(self, run: QuadRun, held_out: Any) -> EarlyStopping:
         return EarlyStopping(self._held_out_risk(run, held_out), self.n_iter_no_change, first=0)
 
