@@ -11,14 +11,15 @@
 namespace committee {
 namespace {
 
-nb::tuple py_newton_terms(const std::string& link, In1<double> x) {
+nb::tuple py_newton_terms(const std::string& link, In1<double> x, bool rough) {
   const LossName loss = loss_named(link);
   const std::int64_t n = length(x), padded = whole_lanes(n);
   Vector<double> in(padded, 0.0), gradient(padded), curvature(padded), value(padded);
   {
     nb::gil_scoped_release release;
     std::copy_n(x.data(), n, in.begin());
-    newton_values(loss, in.data(), padded, gradient.data(), curvature.data(), value.data());
+    newton_values(loss, rough ? Asked::rough_terms : Asked::risk, in.data(), padded, gradient.data(), curvature.data(),
+                  value.data());
     for (Vector<double>* terms : {&gradient, &curvature, &value}) terms->resize(n);
   }
   return nb::make_tuple(array_of(std::move(gradient)), array_of(std::move(curvature)), array_of(std::move(value)));
@@ -33,9 +34,6 @@ void require_rows(const RowsByLeaf& data, std::int64_t n) {
     require(row >= 0 && row < n, "rows holds a number outside the table");
     require(data.weights[row] > 0.0 && std::isfinite(data.weights[row]), "weights must be positive and finite");
     require(data.labels[row] < std::max<std::int64_t>(2, data.n_outputs), "a label is not below the number of classes");
-    bool finite = true;
-    for (std::int64_t j = 0; j < data.n_features; ++j) finite &= std::isfinite(data.D[row * data.n_features + j]);
-    require(finite, "D must be finite");
   }
 }
 
@@ -104,7 +102,7 @@ nb::object py_held_out_errors(In2<double> D, In1<std::int32_t> rows, In1<std::in
   const RowsByLeaf data{D.data(),      extent(D, 1),   rows.data(), whole.data(), length(rows) > 0 ? 1 : 0,
                         labels.data(), weights.data(), n_outputs,   most_classes};
   require_rows(data, n);
-  const BoostSettings settings{loss_named(link), n_steps, 0.0, cap};
+  const BoostSettings settings{loss_named(link), n_steps, 0.0, cap, false, true};
   Vector<double> errors;
   unlocked(n_threads, [&](ThreadTeam& team) {
     errors =
@@ -132,7 +130,7 @@ nb::object py_leaf_products(In2<double> D, In1<std::int32_t> rows, In1<std::int6
 }  // namespace
 
 void register_linear_boost(nb::module_& m) {
-  m.def("newton_terms", &py_newton_terms, "link"_a, "x"_a.noconvert());
+  m.def("newton_terms", &py_newton_terms, "link"_a, "x"_a.noconvert(), "rough"_a = false);
   m.def("linear_boost", &py_linear_boost, "D"_a.noconvert(), "rows"_a.noconvert(), "start"_a.noconvert(),
         "labels"_a.noconvert(), "weights"_a.noconvert(), "n_outputs"_a, "link"_a, "n_steps"_a, "tol"_a, "cap"_a,
         "by_likelihood"_a, "record"_a, "n_threads"_a, "most_classes"_a = 0);

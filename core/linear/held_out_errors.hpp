@@ -38,6 +38,7 @@ struct CopiedRows {
     for (std::int64_t i = 0; i < data.n_rows(); ++i) {
       const std::int64_t to = n_before[i], row = data.rows[i];
       if (n_before[i + 1] == to) continue;
+      fetch_row(data.D + data.rows[std::min(i + kRowsAhead, data.n_rows() - 1)] * p, p);
       std::copy_n(data.D + row * p, p, D.data() + to * p);
       weights[to] = data.weights[row];
       labels[to] = data.labels[row];

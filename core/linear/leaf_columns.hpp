@@ -21,7 +21,10 @@ COMMITTEE_INLINE void columns_of_rows_in(const double* D, std::int64_t p, const 
                                          std::int64_t stride, double share, double* columns, double* sums) {
   for (std::int64_t i = 0; i < n; i += kLanes) {
     const double* row[kLanes];
-    for (std::int64_t r = 0; r < kLanes; ++r) row[r] = D + rows[std::min(i + r, n - 1)] * p;
+    for (std::int64_t r = 0; r < kLanes; ++r) {
+      row[r] = D + rows[std::min(i + r, n - 1)] * p;
+      fetch_row(D + rows[std::min(i + kRowsAhead + r, n - 1)] * p, p);
+    }
     const Lanes shares = select(first_lanes<BitsOf<Lanes>>(n - i), Lanes{} + share, Lanes{});
     for (std::int64_t j = 0; j < p; ++j) {
       const Lanes x = gathered_from<Lanes>(row, j);

@@ -1,6 +1,7 @@
 // Sums over the rows of each leaf: values of a row times its design columns.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "linear/rows_by_leaf.hpp"
@@ -23,9 +24,11 @@ inline Vector<double> leaf_products(const RowsByLeaf& data, const double* values
   Vector<double> sums(data.n_leaves * n_values * p, 0.0);
   for (std::int64_t l = 0; l < data.n_leaves; ++l) {
     const double* const origin = data.D + data.rows[data.start[l]] * p;
-    for (std::int64_t i = data.start[l]; i < data.start[l + 1]; ++i)
+    for (std::int64_t i = data.start[l]; i < data.start[l + 1]; ++i) {
+      fetch_row(data.D + data.rows[std::min(i + kRowsAhead, data.n_rows() - 1)] * p, p);
       add_products(data.D + data.rows[i] * p, origin, p, values + i * n_values, n_values,
                    sums.data() + l * n_values * p);
+    }
   }
   return sums;
 }

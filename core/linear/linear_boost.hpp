@@ -42,6 +42,9 @@ struct RowScores {  // scores, and w and w z at them
   double *f, *w, *wz;
 };
 
+// What a step computes: the terms alone, roughly where they have a rough form, or the risk too.
+enum class Asked { rough_terms, terms, risk };
+
 struct NewtonSums {
   double risk, weight, response;  // sums of v Q, w and w z; the risk only where it was asked for
   double fall;                    // the risk has fallen by this or more
@@ -55,10 +58,10 @@ struct NewtonSums {
 // d (w z + min(w, w') d / 2), with w z and w' of where it comes to. For a Newton step that is about half of what the
 // parabola promises, and it takes no logarithm.
 template <class Lanes>
-COMMITTEE_INLINE NewtonSums newton_step_in(LossName loss, bool with_risk, const MarginRows& rows, const RowScores& from,
+COMMITTEE_INLINE NewtonSums newton_step_in(LossName loss, Asked asked, const MarginRows& rows, const RowScores& from,
                                            const double* x, double intercept, double slope, const RowScores& to) {
   Lanes risk{}, weight{}, response{}, fall{}, largest{};
-  const auto pass = [&](auto link, auto asked) __attribute__((always_inline)) {
+  const auto pass = [&](auto link, auto with_risk) __attribute__((always_inline)) {
     for (std::int64_t i = 0; i < rows.n; i += kLanes) {
       const Lanes step = intercept + slope * load<Lanes>(x + i), f = load<Lanes>(from.f + i) + step;
       const Lanes sign = load<Lanes>(rows.y + i), v = load<Lanes>(rows.v + i), before = load<Lanes>(from.w + i);
@@ -67,25 +70,28 @@ COMMITTEE_INLINE NewtonSums newton_step_in(LossName loss, bool with_risk, const 
       store(to.f + i, f);
       store(to.w + i, w);
       store(to.wz + i, wz);
-      if constexpr (asked) risk += v * t.loss;
+      if constexpr (with_risk) risk += v * t.loss;
       weight += w;
       response += wz;
       fall += step * (wz + select(before < w, before, w) * (0.5 * step));
       largest = larger_of(absolute(f), largest);
     }
   };
-  with_loss(loss, [&](auto link) __attribute__((always_inline)) {
-    with_risk ? pass(link, std::true_type{}) : pass(link, std::false_type{});
-  });
+  if (asked == Asked::rough_terms && loss == LossName::probit)
+    pass(RoughProbit{}, std::false_type{});
+  else
+    with_loss(loss, [&](auto link) __attribute__((always_inline)) {
+      asked == Asked::risk ? pass(link, std::true_type{}) : pass(link, std::false_type{});
+    });
   const Lanes each[kLanes]{risk, weight, response, fall};
   double sums[kLanes];
   store(sums, fold_each(each));
   return {sums[0], sums[1], sums[2], sums[3], most_of(largest)};
 }
 COMMITTEE_ON_LANES(NewtonSums, newton_step,
-                   (LossName loss, bool with_risk, const MarginRows& rows, const RowScores& from, const double* x,
+                   (LossName loss, Asked asked, const MarginRows& rows, const RowScores& from, const double* x,
                     double intercept, double slope, const RowScores& to),
-                   (loss, with_risk, rows, from, x, intercept, slope, to))
+                   (loss, asked, rows, from, x, intercept, slope, to))
 
 // w and w z at scores of 0, where the terms are the same for all rows, and their sums.
 template <class Lanes>
@@ -110,27 +116,32 @@ COMMITTEE_INLINE NewtonSums newton_start_in(LossName loss, const MarginRows& row
 COMMITTEE_ON_LANES(NewtonSums, newton_start, (LossName loss, const MarginRows& rows, const RowScores& to),
                    (loss, rows, to))
 
-// The terms themselves for n values of x (a multiple of kLanes).
+// The terms themselves for n values of x (a multiple of kLanes); rough ones come without the loss.
 template <class Lanes>
-COMMITTEE_INLINE void newton_values_in(LossName loss, const double* x, std::int64_t n, double* gradient,
+COMMITTEE_INLINE void newton_values_in(LossName loss, Asked asked, const double* x, std::int64_t n, double* gradient,
                                        double* curvature, double* value) {
-  with_loss(loss, [&](auto link) __attribute__((always_inline)) {
+  const auto pass = [&](auto link) __attribute__((always_inline)) {
     for (std::int64_t i = 0; i < n; i += kLanes) {
       const NewtonTerms<Lanes> t = decltype(link)::terms(load<Lanes>(x + i));
       store(gradient + i, t.gradient);
       store(curvature + i, t.curvature);
       store(value + i, t.loss);
     }
-  });
+  };
+  if (asked == Asked::rough_terms && loss == LossName::probit)
+    pass(RoughProbit{});
+  else
+    with_loss(loss, pass);
 }
 COMMITTEE_ON_LANES(void, newton_values,
-                   (LossName loss, const double* x, std::int64_t n, double* gradient, double* curvature, double* value),
-                   (loss, x, n, gradient, curvature, value))
+                   (LossName loss, Asked asked, const double* x, std::int64_t n, double* gradient, double* curvature,
+                    double* value),
+                   (loss, asked, x, n, gradient, curvature, value))
 
 // The loss at one x.
 inline double loss_of(LossName loss, double x) {
   double in[kLanes]{x}, gradient[kLanes], curvature[kLanes], value[kLanes];
-  newton_values(loss, in, kLanes, gradient, curvature, value);
+  newton_values(loss, Asked::risk, in, kLanes, gradient, curvature, value);
   return value[0];
 }
 
@@ -140,6 +151,7 @@ struct BoostSettings {
   double tol = 0.0;  // stop when the risk per unit of weight decreases by less
   double cap;        // no training score may pass it: separable rows would send the line to infinity
   bool by_likelihood = false;
+  bool rough = false;  // whether terms without a risk may be rough
 };
 
 // Changes of the risk below this share of it are rounding: boosting has converged.
@@ -190,7 +202,7 @@ class LeafBoost {
     }
     exact_ = asked_ = settings.by_likelihood || risk;
     if (exact_) {
-      move(settings.loss, true, Line{});
+      risk_after(settings.loss, Line{});
       accept(Line{});
     } else {
       now_ = newton_start(settings.loss, {y_.data(), v_.data(), n_}, now_rows_.rows());
@@ -207,7 +219,7 @@ class LeafBoost {
   }
 
   // Mean risk of the scores.
-  double mean_risk(LossName loss) { return move(loss, true, Line{}) / total_; }
+  double mean_risk(LossName loss) { return risk_after(loss, Line{}) / total_; }
 
   double intercept() const { return intercept_; }
   double slope(std::int64_t c) const { return slope_[c]; }
@@ -229,11 +241,11 @@ class LeafBoost {
   Line most_likely(LossName loss) {
     regressions_.all(now_rows_.w.data(), now_rows_.wz.data(), now_.weight, now_.response);
     Line best = regressions_.line_of(-1);
-    double least = move(loss, true, best);
+    double least = risk_after(loss, best);
     for (std::int64_t c = 0; c < leaf_.n_columns(); ++c) {
       if (!regressions_.has_line(c)) continue;
       watch_.after(8 * n_);
-      const double risk = move(loss, true, regressions_.line_of(c));
+      const double risk = risk_after(loss, regressions_.line_of(c));
       if (risk < least * (1.0 - 1e-10)) {
         least = risk;
         best = regressions_.line_of(c);
@@ -245,28 +257,34 @@ class LeafBoost {
   // Tries a line, halved until the risk falls; returns whether it does, by enough, and no score passes the cap.
   bool lowers_risk(const BoostSettings& settings, Line& line) {
     const double sure = (kSureFall + settings.tol) * total_;
-    double after = move(settings.loss, exact_, line);
-    if (!exact_) {
+    double after = 0.0;
+    if (exact_) {
+      after = risk_after(settings.loss, line);
+    } else {
+      move(settings.loss, settings.rough ? Asked::rough_terms : Asked::terms, line);
       if (then_.fall > sure) return !(then_.largest > settings.cap);
-      now_.risk = move(settings.loss, true, Line{});
-      after = move(settings.loss, true, line);
+      now_.risk = risk_after(settings.loss, Line{});
+      after = risk_after(settings.loss, line);
     }
     // a full Newton step may overshoot where weights have all but vanished: halve it until the risk decreases
     for (int halving = 0; halving < 30 && !(after <= now_.risk * (1.0 + kRounding)); ++halving) {
       line.intercept *= 0.5;
       line.slope *= 0.5;
-      after = move(settings.loss, true, line);
+      after = risk_after(settings.loss, line);
     }
     exact_ = asked_ || !(then_.fall > sure);
     return now_.risk - after > kRounding * now_.risk && !(then_.largest > settings.cap) &&
            !(now_.risk - after < settings.tol * total_);
   }
 
-  // Scores and Newton terms if the line were added, in then_rows_; returns the risk, if it is asked for.
-  double move(LossName loss, bool with_risk, const Line& line) {
+  // Scores and Newton terms if the line were added, in then_rows_.
+  void move(LossName loss, Asked asked, const Line& line) {
     const double* const x = line.column < 0 ? zero_.data() : leaf_.column(line.column);
-    then_ = newton_step(loss, with_risk, {y_.data(), v_.data(), n_}, now_rows_.rows(), x, line.intercept, line.slope,
+    then_ = newton_step(loss, asked, {y_.data(), v_.data(), n_}, now_rows_.rows(), x, line.intercept, line.slope,
                         then_rows_.rows());
+  }
+  double risk_after(LossName loss, const Line& line) {
+    move(loss, Asked::risk, line);
     return then_.risk;
   }
 
@@ -333,7 +351,7 @@ inline double mean_risk(const RowsByLeaf& data, LossName loss, const std::int32_
   const std::int64_t padded = scores.size();
   LaneVector<double> x(padded, 0.0), gradient(padded), curvature(padded), value(padded);
   for (std::int64_t i = 0; i < n; ++i) x[i] = data.sign(rows[i], k) * scores[i];
-  newton_values(loss, x.data(), padded, gradient.data(), curvature.data(), value.data());
+  newton_values(loss, Asked::risk, x.data(), padded, gradient.data(), curvature.data(), value.data());
   double risk = 0.0, total = 0.0;
   for (std::int64_t i = 0; i < n; ++i) {
     risk += data.weights[rows[i]] * value[i];

@@ -43,6 +43,8 @@ using Singles64 = float __attribute__((vector_size(64)));
 using Bits16 = std::int64_t __attribute__((vector_size(16)));
 using Bits32 = std::int64_t __attribute__((vector_size(32)));
 using Bits64 = std::int64_t __attribute__((vector_size(64)));
+using Halves16 = std::int32_t __attribute__((vector_size(16)));
+using Halves32 = std::int32_t __attribute__((vector_size(32)));
 using Words16 = std::uint64_t __attribute__((vector_size(16)));
 using Words32 = std::uint64_t __attribute__((vector_size(32)));
 using Words64 = std::uint64_t __attribute__((vector_size(64)));
@@ -52,9 +54,17 @@ using LaneBits = Bits64;
 using LanesBy32 = Twice<Doubles32>;
 using LanesBy16 = Twice<Twice<Doubles16>>;
 
-// The whole numbers of a type of doubles.
-template <class Doubles>
+// The whole numbers of a type of doubles, or of singles.
+template <class Numbers>
 struct BitsOfType;
+template <>
+struct BitsOfType<Singles16> {
+  using Type = Halves16;
+};
+template <>
+struct BitsOfType<Singles32> {
+  using Type = Halves32;
+};
 template <>
 struct BitsOfType<Doubles16> {
   using Type = Bits16;
@@ -71,8 +81,8 @@ template <class Half>
 struct BitsOfType<Twice<Half>> {
   using Type = Twice<typename BitsOfType<Half>::Type>;
 };
-template <class Doubles>
-using BitsOf = typename BitsOfType<Doubles>::Type;
+template <class Numbers>
+using BitsOf = typename BitsOfType<Numbers>::Type;
 
 template <class V>
 inline constexpr bool is_pieces = false;
@@ -371,8 +381,6 @@ COMMITTEE_INLINE V fold_each_of_eight(const V* v) {
   return __builtin_shuffle(four[0], four[1], Bits{0, 1, 2, 3, 8, 9, 10, 11}) +
          __builtin_shuffle(four[0], four[1], Bits{4, 5, 6, 7, 12, 13, 14, 15});
 }
-using Halves16 = std::int32_t __attribute__((vector_size(16)));
-using Halves32 = std::int32_t __attribute__((vector_size(32)));
 COMMITTEE_INLINE Doubles32 fold_each(const Doubles32* v) { return fold_each_of_four<Bits32>(v); }
 COMMITTEE_INLINE Doubles64 fold_each(const Doubles64* v) { return fold_each_of_eight<Bits64>(v); }
 COMMITTEE_INLINE Bits16 fold_each(const Bits16* v) {  // sums that wrap

@@ -26,8 +26,8 @@ COMMITTEE_INLINE Lanes load(const double* x) { return load_as<Lanes>(x); }
 COMMITTEE_INLINE Lanes lanes_of(const LaneBits& b) { return lanes_of<Lanes>(b); }
 
 // Of the coefficients from the highest power down.
-template <class V, class... Others>
-COMMITTEE_INLINE V polynomial(const V& x, double highest, Others... others) {
+template <class V, class Number, class... Others>
+COMMITTEE_INLINE V polynomial(const V& x, Number highest, Others... others) {
   V sum = V{} + highest;
   ((sum = sum * x + others), ...);
   return sum;
@@ -91,6 +91,12 @@ COMMITTEE_INLINE void rows_from(const double* X, std::int64_t width, std::int64_
                                 const double** row) {
   for (std::int64_t r = 0; r < kLanes; ++r) row[r] = X + std::min(first + r, end - 1) * width;
 }
+
+// Asks for one of the rows that a list names: the processor does not follow a list by itself.
+COMMITTEE_INLINE void fetch_row(const double* row, std::int64_t width) {
+  for (std::int64_t j = 0; j < width; j += kLanes) __builtin_prefetch(row + j);
+}
+inline constexpr std::int64_t kRowsAhead = 16;  // by so many rows
 
 // Asks for the eight rows after these, if there are so many: the processor does not follow eight of them by itself.
 COMMITTEE_INLINE void fetch_after(const double* X, std::int64_t width, std::int64_t first, std::int64_t end) {

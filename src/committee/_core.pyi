@@ -625,8 +625,11 @@ def stored_column_digests(start: I64, column: I32, value: F64, row_number: U64, 
 
 # --- linear_boost.hpp --------------------------------------------------------------------------------------
 
-def newton_terms(link: Literal["probit", "logit"], x: F64) -> tuple[F64, F64, F64]:
-    """-Q'(x), Q''(x) and Q(x) of the margin loss: -ln Phi(x) for probit, ln(1 + exp(-x)) for logit."""
+def newton_terms(link: Literal["probit", "logit"], x: F64, rough: bool = False) -> tuple[F64, F64, F64]:
+    """-Q'(x), Q''(x) and Q(x) of the margin loss: -ln Phi(x) for probit, ln(1 + exp(-x)) for logit.
+
+    Rough ones, of probit alone, are computed in single precision, and their third array is 0.
+    """
 
 def linear_boost(
     D: F64,

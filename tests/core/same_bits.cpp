@@ -167,6 +167,9 @@ void leaves(const char* name, LossName loss, std::int64_t n_outputs) {
         models.score);
     say((std::string(name) + " risks").c_str(), models.risk);
   }
+  BoostSettings rough{loss, 20, 0.0, 20.0};
+  rough.rough = true;
+  say((std::string(name) + " lines of rough terms").c_str(), linear_boost(data, rough, false, team).score);
   say((std::string(name) + " lines along the gradient").c_str(),
       joint_boost(data, BoostSettings{loss, 60, 0.0, 20.0}, team).models.score);
 }

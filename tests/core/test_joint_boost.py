@@ -232,7 +232,6 @@ def test_column_with_one_far_row():
 
 
 REFUSALS = {
-    "D must be finite": each(D=[np.full((6, 2), np.nan), np.full((6, 2), np.inf)]),
     "one number per row": each(D=[np.zeros((5, 2))], labels=[np.zeros(5, np.uint16)], weights=[np.ones(7)]),
     "label is not below the number of classes": each(labels=[np.full(6, 2, np.uint16)]),
     "weights must be positive": each(weights=[np.full(6, weight) for weight in (0.0, -1.0, np.nan, np.inf)]),

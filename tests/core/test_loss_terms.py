@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from committee import _core
-from tests.core.cases import check_threads
+from tests.core.cases import check_threads, check_vectors
 from tests.oracles import losses as oracle
 
 LINKS = ("probit", "logit")
@@ -63,6 +63,20 @@ def test_probit_on_a_grid():
 @given(st.lists(arguments, min_size=1, max_size=20))
 def test_probit_anywhere(x):
     assert_probit_is_exact(np.array(x))
+
+
+def test_rough_terms_are_those_of_single_precision():
+    x = np.concatenate([np.linspace(-1e3, 12.9, 4001), [-1e-300, -0.0, 0.0]])
+    for rough, exact in zip(
+        _core.newton_terms("probit", x, rough=True)[:2], _core.newton_terms("probit", x), strict=False
+    ):
+        assert_allclose(rough, exact, rtol=2e-5)
+    for rough in _core.newton_terms("probit", np.array([13.1, 40.0, 1e300]), rough=True):
+        assert_allclose(rough, 0.0, atol=1e-36)
+    assert np.isfinite(_core.newton_terms("probit", np.array([-1e5, -1e300]), rough=True)).all()
+    check_vectors(lambda: _core.newton_terms("probit", x, rough=True))
+    for ours, exact in zip(_core.newton_terms("logit", x, rough=True), _core.newton_terms("logit", x), strict=True):
+        assert_array_equal(ours, exact)
 
 
 def test_reference_values():

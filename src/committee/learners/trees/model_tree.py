@@ -401,7 +401,7 @@ def model_forest(trees: Sequence[BoostedTree], table: ModelTreeTable, link: Link
 HELD_OUT = 1 / 3
 N_STEPS = 20  # boosting steps of a node's score, which reach most of the gain of a leaf's own steps
 N_STEPS_OF_MANY = 10  # with more classes than `ModelTreeLimits.most_classes`
-MOST_ROWS = 1_000  # most rows that the score of a node is boosted on
+MOST_ROWS = 300  # most rows that the score of a node is boosted on
 
 
 def rows_by_leaf(leaf: NDArray[np.integer], n_leaves: int) -> I64:
