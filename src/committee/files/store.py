@@ -16,6 +16,7 @@ import numpy as np
 from committee.data.text import NamedCalls
 from committee.data.typed_json import field
 from committee.files.documents import Arrays, Document, Provenance, Tensors
+from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
 from committee.files.writing import write_file
 
 FORMAT = "committee"
@@ -77,8 +78,6 @@ class Storable(NamedCalls):
         ...     committee.load(path)
         Committee(5 voters, 3 classes, share link)
         """
-        from committee.files.kinds import COMMITTEES, describe_model
-
         arrays: Arrays = {}
         described = describe_model(self, Tensors(arrays))
         document: Document = {
@@ -147,8 +146,6 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _rebuild(document: Document, tensors: Tensors) -> Any:
-    from committee.files.kinds import COMMITTEES, rebuild_model
-
     described, made = field(document, "model", dict), None
     if "provenance" in document:
         if field(described, "class", str) in COMMITTEES:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from committee.data.table_schema import TableSchema
 from committee.data.text import pluralize
-from committee.vote.links import probability
+from committee.files.documents import Document, Header, read_classes
+from committee.vote.links import mean, probability
+from committee.vote.links.mean import MeanLink
 from committee.vote.links.probability import Link
 from committee.vote.weighted_votes import Scores, WeightedVotes, elected, lead, signed
 from committee.voters.protocol import Voters
-
-if TYPE_CHECKING:
-    from committee.data.table_schema import TableSchema
-    from committee.files.documents import Document, Header
-    from committee.vote.links.mean import MeanLink
 
 BLOCK = 1 << 22
 """Votes per block of voters."""
@@ -152,8 +150,6 @@ class Committee(WeightedVotes):
     @classmethod
     def read_header(cls, document: Document) -> Header:
         """Read columns, classes and table from the document of a model file."""
-        from committee.files.documents import Header, read_classes
-
         return Header.from_document(document, read_classes)
 
     @property
@@ -349,6 +345,8 @@ class RegressionCommittee(WeightedVotes):
     table: TableSchema | None = None
     intercept: NDArray[np.float64] | None = None
 
+    read_link: ClassVar[Callable[..., MeanLink]] = staticmethod(mean.from_json)
+
     def __post_init__(self) -> None:
         voters = self.voters
         if voters.kind != "score" or voters.n_classes != voters.n_outputs:
@@ -395,18 +393,9 @@ class RegressionCommittee(WeightedVotes):
             return cls(*move_to_pipeline_input(estimator, regression_parts_of(estimator[-1])))
         return cls(*regression_parts_of(estimator))
 
-    @staticmethod
-    def read_link(stored: object) -> MeanLink:
-        """Read a link from its JSON values."""
-        from committee.vote.links.mean import from_json
-
-        return from_json(stored)
-
     @classmethod
     def read_header(cls, document: Document) -> Header:
         """Read columns and table from the document of a model file."""
-        from committee.files.documents import Header
-
         return Header.from_document(document, None)
 
     @property

@@ -6,25 +6,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.utils.validation import check_array
 
 from committee.data.matrices import as_sparse_matrix, is_sparse, reject_sparse
 from committee.data.rows import GivenRows, check_scores, checked_offset
+from committee.data.table_schema import TableSchema
 from committee.data.text import byte_text, pluralize
 from committee.data.typed_json import NamedParameters, field
+from committee.files.documents import Document, Header, Tensors, header_bytes
+from committee.files.kinds import VOTERS, describe_part, rebuild_part
 from committee.files.store import Storable
 from committee.voters.forest import Forest, ImportanceKind
 from committee.voters.protocol import VoterIndex, Voters, voter_numbers
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from committee.data.table_schema import TableSchema
-    from committee.files.documents import Document, Header, Tensors
 
 Scores: TypeAlias = NDArray[np.float64]
 
@@ -107,8 +105,6 @@ class WeightedVotes(Storable, ABC):
     @cached_property
     def file_bytes(self) -> int:
         """Bytes of the model file to within 10 %, 1 % if large; ``TypeError`` if a file cannot hold the voters."""
-        from committee.files.documents import Tensors, header_bytes
-
         arrays: dict[str, NDArray[Any]] = {}
         header = header_bytes(self.to_document(Tensors(arrays))) + sum(len(name) + _ENTRY for name in arrays)
         return header + sum(array.nbytes for array in arrays.values())
@@ -116,8 +112,6 @@ class WeightedVotes(Storable, ABC):
     @cached_property
     def column_bytes(self) -> int:
         """Bytes of the model file that hold names, categories and texts of the columns, and the classes."""
-        from committee.files.documents import header_bytes
-
         return header_bytes(self._header.to_document())
 
     @property
@@ -376,8 +370,6 @@ class WeightedVotes(Storable, ABC):
 
     @property
     def _header(self) -> Header:
-        from committee.files.documents import Header
-
         source = None if self.table is None else self.table.source
         names = getattr(self.voters, "names", None) if source is None else source.names
         return Header(
@@ -401,8 +393,6 @@ class WeightedVotes(Storable, ABC):
 
     def votes_to_document(self, tensors: Tensors) -> Document:
         """Return the part of the document that describes link, voters and intercept; their arrays go into `tensors`."""
-        from committee.files.kinds import VOTERS, describe_part
-
         tensors.put(weights=self.weights)
         document = {
             "link": self.link.to_json(),
@@ -416,8 +406,6 @@ class WeightedVotes(Storable, ABC):
     @classmethod
     def votes_from_document(cls, document: Document, tensors: Tensors, header: Header) -> Self:
         """Read and check voters, weights, link and intercept for the columns and classes of `header`."""
-        from committee.files.kinds import VOTERS, rebuild_part
-
         voters = rebuild_part(field(document, "voters", dict), VOTERS, tensors.part("voters"), "voters")
         if header.classes is not None and voters.n_classes != len(header.classes):
             raise ValueError(f"the voters are for {voters.n_classes} classes; there are {len(header.classes)}")

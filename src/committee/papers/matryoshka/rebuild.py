@@ -1,5 +1,6 @@
 """Command that rebuilds the figures of Grossmann's theory of boosting trees and matryoshki, and tests it."""
 
+from functools import partial
 from typing import Annotated
 
 from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Quick, Small, check_at_least_one, in_order
@@ -20,8 +21,6 @@ def rebuild(
     progress: Progress | None = None,
 ) -> list[Grid]:
     """Boosting trees and matryoshki (Grossmann): Figures 2 and 3, and experiments that test the theory."""
-    from functools import partial
-
     from committee.papers.matryoshka import figures, report
     from committee.papers.matryoshka.cells import (
         FULL,

@@ -1,5 +1,7 @@
 """Command that rebuilds Tables 1 and 2 of "Efficient learning of ensembles with QuadBoost"."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from committee.papers.shared.options import Data, Jobs, Names, Out, Progress, Quick, Small, check_at_least_one, in_order
@@ -25,9 +27,6 @@ def rebuild(
     progress: Progress | None = None,
 ) -> list[Grid]:
     """QuadBoost (Fortier-Dubois et al.): Tables 1 and 2, all six methods, beside the document's numbers."""
-    from dataclasses import replace
-    from functools import partial
-
     from committee.papers.quadboost import report
     from committee.papers.quadboost.methods import (
         ANEW_L2,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from committee import _core
 from committee.data.matrices import is_sparse
 from committee.data.number_types import F64
 from committee.data.packages import require_package
+from committee.data.table_schema import TableSchema
 from committee.vote.committee import Committee
 from committee.vote.explain.tree_contributions import abstains, tree_contributions
 from committee.vote.links.probability import (
@@ -30,10 +31,6 @@ from committee.vote.weighted_votes import signed
 from committee.voters.forest import Forest
 from committee.voters.model_forest import BoostedCommittees, LinearScores, ModelForest, TrainingRecord
 from committee.voters.rounds import LinearLeaves, Rounds
-
-if TYPE_CHECKING:
-    from committee.data.table_schema import TableSchema
-
 
 _POINTS, _WEIGHTS = (a / 2.0 for a in np.polynomial.legendre.leggauss(16))
 _POINTS += 0.5

@@ -85,4 +85,5 @@ MEAN_LINKS: dict[str, type[MeanLink]] = {link.name: link for link in (Identity, 
 
 
 def from_json(stored: object) -> MeanLink:
+    """Read a link from its JSON values."""
     return read_named_parameters(stored, MEAN_LINKS, "mean link")
