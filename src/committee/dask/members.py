@@ -21,14 +21,9 @@ from joblib import parallel_config
 from committee.dask.cluster import POLL_SECONDS, Cluster, ClusterError, Sent
 
 Job: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]  # as `joblib.delayed` returns
+Results: TypeAlias = tuple[list[Any], float]  # of the jobs of a task, and their seconds
 
 SMALL = (bool, int, float, complex, str, bytes, type(None), type, FunctionType, BuiltinFunctionType)
-
-
-@dataclass(frozen=True)
-class Results:
-    values: list[Any]
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ def run_jobs(task: bytes | Sent, *sent: Sent) -> Results:
         values = [
             get(f)(*map(get, given), **{name: get(value) for name, value in named.items()}) for f, given, named in calls
         ]
-    return Results(values, time.perf_counter() - begun)
+    return values, time.perf_counter() - begun
 
 
 TASK_SECONDS = 0.3  # target run time of a task of several jobs
@@ -214,8 +209,8 @@ class _MemberRun:
                 ) from outcome
             raise outcome
         self._losses = 0
-        task.values, task.future = outcome.values, None
-        self._next_size = max(1, min(MOST_JOBS, int(TASK_SECONDS * task.n_jobs / max(outcome.seconds, 1e-6))))
+        (task.values, seconds), task.future = outcome, None
+        self._next_size = max(1, min(MOST_JOBS, int(TASK_SECONDS * task.n_jobs / max(seconds, 1e-6))))
 
     def _begin_again(self, error: BaseException | None = None) -> None:
         self._cluster.look()
