@@ -37,7 +37,6 @@ from committee.vote.adapters.boosted_model import BoostedModel, CommitteeParts, 
 from committee.vote.adapters.catboost_model import catboost_model
 from committee.vote.adapters.lightgbm_model import lightgbm_model
 from committee.vote.adapters.sklearn_trees import (
-    are_trees,
     feature_names,
     forest_of_trees,
     gradient_model,
@@ -86,7 +85,8 @@ def parts_of(estimator: Any) -> CommitteeParts | None:
     # pipelines over text have no number of columns
     n_features: int | None = getattr(estimator, "n_features_in_", None)
     shared: dict[str, Any] = {"n_features": n_features, "soft": members.soft, "features": members.features}
-    if n_features is not None and are_trees(members.estimators):
+    exact = (DecisionTreeClassifier, ExtraTreeClassifier)
+    if n_features is not None and all(type(one) in exact and one.n_outputs_ == 1 for one in members.estimators):
         forest = forest_of_trees(members.estimators, classes=members.labels, **shared)
         return CommitteeParts(forest, members.weights, estimator.classes_, members.link, numeric_table(estimator))
     voters = EstimatorVoters(

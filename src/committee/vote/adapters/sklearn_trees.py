@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from committee.data.categories import Category, unpack_category_bits
 from committee.data.number_types import F64, Index
@@ -28,11 +27,6 @@ HISTOGRAM_LOSS_LINKS: dict[str, MeanLink] = {
     **dict.fromkeys(("squared_error", "absolute_error", "quantile"), Identity()),
     **dict.fromkeys(("poisson", "gamma"), Log()),
 }
-
-
-def are_trees(members: Sequence[Any]) -> bool:
-    exact = (DecisionTreeClassifier, ExtraTreeClassifier)
-    return all(type(member) in exact and member.n_outputs_ == 1 for member in members)
 
 
 def feature_names(estimator: Any) -> tuple[str, ...] | None:
