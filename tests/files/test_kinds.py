@@ -12,9 +12,11 @@ from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 import committee
@@ -449,9 +451,6 @@ def test_arrays_and_entries_that_are_not_there(tmp_path):
 
 
 def test_rows_are_known_in_any_form():
-    import pandas as pd
-    from scipy.sparse import csr_matrix
-
     random = np.random.default_rng(0)
     X = random.integers(0, 2, size=(400, 12)) * random.normal(size=(400, 12)).round(2)
     y = (X[:, 0] > 0).astype(int)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 from scipy.stats import spearmanr, ttest_rel
 
-from committee import AdaBoostClassifier, ArcGVClassifier
+from committee import AdaBoostClassifier, ArcGVClassifier, RandomForestClassifier
 from committee.bounds import equilibrium_margin
 from committee.objectives.margins.linear_objectives import Range
 from committee.objectives.programs.margin_matrix import MarginMatrix
@@ -78,8 +78,6 @@ def fold_of():
 
 
 def test_trees_vote_for_the_class_of_most_rows_of_their_leaf(fold_of):
-    from committee import RandomForestClassifier
-
     fold = fold_of(0)
     committee = cells.trained(fold, cells.FOREST, cells.Ensembles(30))
     model = RandomForestClassifier(30, max_depth=2, random_state=0).fit(fold.rows[0], fold.positive[0])

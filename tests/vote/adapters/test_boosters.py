@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -23,6 +24,7 @@ from committee import MarginReweighter
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from committee.objectives.programs.margin_matrix import MarginMatrix
 from committee.vote.adapters.lightgbm_model import lightgbm_model
+from committee.vote.adapters.xgboost_model import xgboost_model
 from committee.vote.committee import Committee
 from committee.vote.links.probability import Logistic, Softmax
 from committee.vote.signed_votes import SignedVotes
@@ -413,10 +415,6 @@ def test_what_has_no_committee_is_refused_by_the_setting(make, error, match):
 
 
 def test_old_models_of_declared_categories_are_refused():
-    import json
-
-    from committee.vote.adapters.xgboost_model import xgboost_model
-
     X, y = frame(200, 2)
     model = boosted("xgboost", table=(X, y), enable_categorical=True, n_estimators=2)
     stored = json.loads(model.get_booster().save_raw("json"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -146,8 +148,6 @@ def test_rows_are_explained_alike_in_blocks_and_threads():
 
 
 def test_without_a_record_the_model_says_so():
-    from dataclasses import replace
-
     X, y = load_iris(return_X_y=True)
     model = ProbitModelTreeClassifier().fit(X, y)
     model.committee_ = replace(model.committee_, voters=replace(model.committee_.voters, record=None))
