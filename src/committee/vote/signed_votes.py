@@ -33,21 +33,20 @@ class SignedVotes:
     @classmethod
     def of(cls, committee: Committee, X: Any, y: ArrayLike, *, n_threads: int = 1) -> SignedVotes:
         truth = committee.class_indices(y)
-        spread = committee.voters.spread
-        weights = committee.weights * spread
-        if not np.abs(weights).sum() > 0.0:
+        weights = committee.weights * committee.voters.spread
+        total = float(np.abs(weights).sum())
+        if not total > 0.0:
             raise ValueError("Every voter of the ensemble has weight 0 or votes 0 only; there is nothing to re-weight.")
         K, n = committee.n_classes, len(truth)
         row = np.repeat(np.arange(n), K - 1)
         others = np.tile(np.arange(K - 1), n)
         rival = others + (others >= truth[row])  # 0 .. K - 1 without the row's own class
         S: Any = _signed(committee, X, truth, row, rival, n_threads)
-        total = np.abs(weights).sum()
         F0 = committee.intercept
         if F0 is not None:  # not re-weighted: its effect is added to every voter
             each = np.array([0.0, F0[0]]) if len(F0) == 1 else F0
-            every = float(total) + committee.intercept_spread
-            S = S * (float(total) / every)
+            every = total + committee.intercept_spread
+            S = S * (total / every)
             S += np.where(weights < 0.0, -1.0, 1.0) * ((each[truth[row]] - each[rival]) / every)[:, None]
         return cls(S, row, rival, n, weights / total)
 
