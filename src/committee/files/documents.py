@@ -44,6 +44,8 @@ class Tensors:
     arrays: Arrays  # of the whole file; reading a part removes its own
     prefix: str = ""  # of this part's names in the file
     depth: int = 0  # number of learners that contain this part
+    shared: dict[Any, Any] = attribute(default_factory=dict)
+    """Of committees that the file holds: on writing the prefix by ``id``, on reading the committee by prefix."""
 
     def part(self, name: str) -> Tensors:
         return replace(self, prefix=f"{self.prefix}{name}.")

@@ -23,6 +23,7 @@ VOTERS = {  # their classes also have ``check_columns(table)``, which raises for
     "regressors": "committee.voters.estimators:RegressorVoters",
     "regressor_rounds": "committee.voters.estimators:RegressorRounds",
     "members": "committee.vote.members:MemberCommittees",
+    "stacked": "committee.vote.members:StackedVoters",
     "graph": "committee.voters.vote_graph:PathMajority",  # graphs with and without a majority of their paths
 }
 

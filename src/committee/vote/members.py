@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pkgutil import resolve_name
 from typing import Any, ClassVar
@@ -18,10 +18,10 @@ from committee.data.rows import GivenRows, encoded_cells
 from committee.data.table_schema import TableSchema
 from committee.data.typed_json import field
 from committee.files.documents import Arrays, Document, Tensors, header_bytes
-from committee.files.kinds import COMMITTEES, MAX_DEPTH
+from committee.files.kinds import COMMITTEES, MAX_DEPTH, VOTERS, describe_part, rebuild_part
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.voters.estimators import EstimatorVoters, RegressorVoters
-from committee.voters.protocol import VoteKind, VoterIndex
+from committee.voters.protocol import VoteKind, VoterIndex, Voters
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,31 +92,45 @@ class MemberCommittees:
         w = np.ones(len(self)) if weights is None else np.asarray(weights, dtype=np.float64)
         total = np.zeros((len(X), self.n_outputs))
         voting = [t for t, weight in enumerate(w.tolist()) if weight != 0.0]
-        for t, answer in zip(voting, self._answers(voting, X, n_threads), strict=True):
+        for t, answer in zip(voting, self.answers(voting, X, n_threads), strict=True):
             total += w[t] * answer
         return total
 
     def votes(self, X: Matrix | GivenRows, n_threads: int = 1) -> F64:
-        return np.stack(list(self._answers(range(len(self)), X, n_threads)), axis=1)
+        return np.stack(list(self.answers(range(len(self)), X, n_threads)), axis=1)
 
-    def _answers(self, chosen: Iterable[int], rows: Matrix | GivenRows, n_threads: int) -> Iterator[F64]:
+    def answers(self, chosen: Iterable[int], rows: Matrix | GivenRows, n_threads: int) -> Iterator[F64]:
         X = encoded_cells(rows)
         encoded = _EncodedRows(X)
+        chosen = list(chosen)
+        stacked = {t: voters for t in chosen if isinstance(voters := self.members[t].voters, StackedVoters)}
+        # committees that are members too vote once
+        layers = {voters.key: _FirstLayer(voters, len(X)) for voters in stacked.values()}
         for t in chosen:
             one = self.members[t]
-            if isinstance(rows, GivenRows) and reads_tables(one):
-                yield one.answer_of(rows.table, n_threads)
+            if t in stacked:
+                columns = layers[stacked[t].key].columns(rows, n_threads)
+                yield replace(one, voters=stacked[t].second).answer_of(columns, n_threads)
                 continue
-            if isinstance(X, SparseMatrix) and not one.takes_sparse:
+            if isinstance(rows, GivenRows) and reads_tables(one):
+                answer = one.answer_of(rows.table, n_threads)
+            elif isinstance(X, SparseMatrix) and not one.takes_sparse:
                 blocks = X.blocks(np.arange(X.n_columns), n_threads)
-                yield np.concatenate([one.answer_of(one.encode(block), n_threads) for block in blocks])
+                answer = np.concatenate([one.answer_of(one.encode(block), n_threads) for block in blocks])
             else:
-                yield one.answer_of(encoded.by(one), n_threads)
+                answer = one.answer_of(encoded.by(one), n_threads)
+            for layer in layers.values():
+                layer.add(one, answer)
+            yield answer
 
     def to_document(self, tensors: Tensors) -> Document:
         members, first = list[Document](), dict[str, int]()
         for number, one in enumerate(self.members):
-            described = one.to_document(tensors.member(number))
+            own = tensors.member(number)
+            if (place := tensors.shared.setdefault(id(one), own.prefix)) != own.prefix:
+                members.append({"same": place})
+                continue
+            described = one.to_document(own)
             if described["table"] is not None:  # equal ones are stored once
                 place = first.setdefault(json.dumps(described["table"]), number)
                 described["table"] = described["table"] if place == number else place
@@ -126,10 +140,16 @@ class MemberCommittees:
     @property
     def file_bytes(self) -> list[int | None]:
         """Bytes of each member in a model file, None if it cannot hold the member."""
-        tables, sizes = set[str](), list[int | None]()
-        for one in self.members:
+        tables, sizes, shared = set[str](), list[int | None](), dict[Any, Any]()
+        for number, one in enumerate(self.members):
             table = {} if one.table is None else one.table.to_json()
-            size, text = bytes_in_file(one), json.dumps(table)
+            text, arrays = json.dumps(table), dict[str, NDArray[Any]]()
+            if isinstance(one.voters, StackedVoters):  # without what the file holds already
+                document = one.to_document(Tensors(arrays, f"{number}.", shared=shared))
+                size: int | None = header_bytes(document) + sum(array.nbytes for array in arrays.values())
+            else:
+                size = bytes_in_file(one)
+            shared[id(one)] = ""
             # tables that members share are stored once
             sizes.append(size - header_bytes(table) if size is not None and text in tables else size)
             tables.add(text)
@@ -141,6 +161,11 @@ class MemberCommittees:
             raise ValueError(f"committees are nested more than {MAX_DEPTH} deep")
         members: list[Any] = []
         for number, described in enumerate(field(document, "members", list)):
+            if type(described) is dict and "same" in described:
+                if (place := field(described, "same", str)) not in tensors.shared:
+                    raise ValueError(f"member {number} is that at {place!r}, and the file holds none there")
+                members.append(tensors.shared[place])
+                continue
             if type(described) is dict and type(place := described.get("table")) is int:
                 if not 0 <= place < number or members[place].table is None:
                     raise ValueError(f"member {number} names the table of member {place}, no earlier member with one")
@@ -149,7 +174,9 @@ class MemberCommittees:
             if name not in COMMITTEES:
                 raise ValueError(f"member {number} is not a committee")
             kind = resolve_name(COMMITTEES[name])
-            members.append(kind.from_document(described, tensors.member(number)))
+            own = tensors.member(number)
+            members.append(kind.from_document(described, own))
+            tensors.shared[own.prefix] = members[-1]
         return cls(members)
 
     def check_columns(self, table: TableSchema | None) -> None:
@@ -158,6 +185,106 @@ class MemberCommittees:
             own = one.voters.n_features if one.table is None else one.table.n_features
             if own != width:
                 raise ValueError(f"member {number} takes {own} columns; the committee has {width}")
+
+
+LEAST_SHARE = 1e-4
+"""Least probability in a column of a second layer."""
+
+
+def stacked_columns(p: F64) -> F64:
+    """Columns of a second layer of probabilities ``(n, M, K)``: logarithms ``(n, M K)``, or log-odds of two classes.
+
+    Equation: second-layer (docs/theory.md).
+    """
+    logs = np.log(np.maximum(p, LEAST_SHARE))
+    return logs[:, :, 1] - logs[:, :, 0] if p.shape[2] == 2 else logs.reshape(len(p), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class StackedVoters:
+    """Voters of a second layer, whose columns are the probabilities of M candidates, each a mean of committees."""
+
+    takes_sparse: ClassVar[bool] = True
+    first: MemberCommittees
+    sizes: NDArray[np.int64]  # (M,): committees of each candidate, which stand one after another
+    second: Voters
+
+    kind = property(attrgetter("second.kind"))
+    n_classes = property(attrgetter("second.n_classes"))
+    n_outputs = property(attrgetter("second.n_outputs"))
+    n_features = property(attrgetter("first.n_features"))
+    n_nodes = property(attrgetter("second.n_nodes"))
+    spread = property(attrgetter("second.spread"))
+
+    def __len__(self) -> int:
+        return len(self.second)
+
+    def __getitem__(self, index: VoterIndex) -> StackedVoters:
+        return replace(self, second=self.second[index])
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        return tuple(map(id, self.first.members))
+
+    @property
+    def nbytes(self) -> int:
+        return self.first.nbytes + self.second.nbytes
+
+    def tally(self, X: Any, weights: F64 | None = None, n_threads: int = 1) -> F64:
+        return self.second.tally(self.columns(X, n_threads), weights, n_threads)
+
+    def votes(self, X: Any, n_threads: int = 1) -> Any:
+        return self.second.votes(self.columns(X, n_threads), n_threads)
+
+    def columns(self, X: Any, n_threads: int = 1) -> F64:
+        return _FirstLayer(self, len(X)).columns(X, n_threads)
+
+    def to_document(self, tensors: Tensors) -> Document:
+        tensors.put(sizes=self.sizes)
+        return {
+            "kind": "stacked",
+            "first": self.first.to_document(tensors.part("first")),
+            "second": describe_part(self.second, VOTERS, tensors.part("second")),
+        }
+
+    @classmethod
+    def from_document(cls, document: Document, tensors: Tensors) -> StackedVoters:
+        sizes = tensors.take("sizes", np.int64, 1)
+        first = MemberCommittees.from_document(field(document, "first", dict), tensors.part("first"))
+        second = rebuild_part(field(document, "second", dict), VOTERS, tensors.part("second"), "voters")
+        if not len(sizes) or (sizes < 1).any() or sizes.sum() != len(first):
+            raise ValueError(f"{tensors.prefix}sizes do not count the {len(first)} committees of a first layer")
+        K = first.n_classes
+        if not isinstance(first.members[0], Committee) or second.n_classes != K:
+            raise ValueError("a second layer votes for other classes than the first")
+        width = len(sizes) * (1 if K == 2 else K)
+        if second.n_features != width:
+            raise ValueError(f"a second layer takes {second.n_features} columns, and the first has {width}")
+        return cls(first, sizes, second)
+
+    def check_columns(self, table: TableSchema | None) -> None:
+        self.first.check_columns(table)
+
+
+class _FirstLayer:
+    """Columns of a second layer, from answers of its committees that are given or computed."""
+
+    def __init__(self, voters: StackedVoters, n: int) -> None:
+        self._voters = voters
+        self._total = np.zeros((n, len(voters.sizes), voters.n_classes))
+        candidate = np.repeat(np.arange(len(voters.sizes)), voters.sizes)
+        self._wanted = {id(one): int(k) for one, k in zip(voters.first.members, candidate, strict=True)}
+
+    def add(self, one: Any, answer: F64) -> None:
+        if (k := self._wanted.pop(id(one), None)) is not None:
+            self._total[:, k] += answer / self._voters.sizes[k]
+
+    def columns(self, rows: Any, n_threads: int) -> F64:
+        members = self._voters.first.members
+        left = [t for t, one in enumerate(members) if id(one) in self._wanted]
+        for t, answer in zip(left, self._voters.first.answers(left, rows, n_threads), strict=True):
+            self.add(members[t], answer)
+        return stacked_columns(self._total)
 
 
 class _EncodedRows:

@@ -165,6 +165,10 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
     @abstractmethod
     def _vote(self, vote: WeightedVote) -> Any: ...
 
+    def _extended(self, run: CandidateRun, vote: WeightedVote) -> WeightedVote:
+        """The vote with members that are trained on the other candidates' predictions."""
+        return vote
+
     def _reserved(self, rows: Any, tasks: FitTasks) -> tuple[Any, Mask, Reserve | None]:
         """Rows of the fit, their mask among the user's rows, and the reserve."""
         return rows, nonzero_sample_weights(tasks.sample_weight, len(rows)), None
@@ -269,6 +273,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
                 )
             if (limit := self._size_limit(run.fits.rows)) is not None:
                 limit.check(run.members)
+            run.extend(self._extended)
             return run.fitted()
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or not run.members:
@@ -345,20 +350,32 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         suited = list(members) if limit is None else limit.fitting(members)
         known = common_rows(suited)
         validation = validation.take(known)
-        vote = select_members(
+        vote = self._selected(
             suited,
             known,
-            self.min_gain,
-            validation.weights,
-            losses=lambda predictions: self._losses(predictions, rows, validation),
-            weigh=lambda predictions: self._weights(predictions, rows, validation),
-            score=lambda predictions: self._score(predictions, rows, validation),
+            rows,
+            validation,
             sharpness=lambda predictions, weights: self._sharpness(predictions, weights, rows, validation),
             **({} if limit is None else {"too_large": limit.too_large}),
         )
         too_large = [LeftOut(one.name, "size", seconds=one.seconds) for one in members if one not in suited]
         vote = replace(vote, row=validation.row, left_out=[*vote.left_out, *too_large])
         return vote if limit is None else limit.within(vote)
+
+    def _selected(
+        self, members: Sequence[Member], known: Mask, rows: Any, validation: ValidationRows, **settings: Any
+    ) -> WeightedVote:
+        """Select among members by the `known` validation rows, which are those of `validation`."""
+        return select_members(
+            members,
+            known,
+            self.min_gain,
+            validation.weights,
+            losses=lambda predictions: self._losses(predictions, rows, validation),
+            weigh=lambda predictions: self._weights(predictions, rows, validation),
+            score=lambda predictions: self._score(predictions, rows, validation),
+            **settings,
+        )
 
     def _size_limit(self, rows: Rows | TargetRows) -> SizeLimit | None:
         if self.max_size is None:
@@ -407,7 +424,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         other libraries.
         """
         check_is_fitted(self)
-        self._refuse_foreign(AttributeError, "feature_importances_ are those of committee's own members")
+        self._refuse_other_members(AttributeError, "feature_importances_ are those of members that read the columns")
         total = np.zeros(self.table_.n_features)
         for weight, one in self._fits:
             voters = one.voters

@@ -21,7 +21,7 @@ from committee.learners.base.estimator import CommitteeEstimator, fit_weighted, 
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Share
-from committee.vote.members import reads_tables
+from committee.vote.members import StackedVoters, reads_tables
 from committee.voters.estimators import EstimatorVoters, RegressorVoters
 
 Effort = Literal["fast", "default", "best"]
@@ -287,6 +287,16 @@ class CandidateChoice(CommitteeEstimator):
             if len(foreign) == len(members):
                 remedy = f"Train one with candidates of committee, such as 'default'{otherwise}."
             raise error(f"{what}, and {names} {'is' if len(foreign) == 1 else 'are'} of another library. {remedy}")
+
+    def _refuse_other_members(self: Any, error: type[Exception], what: str) -> None:
+        """Refuse members of other libraries, and a second layer."""
+        self._refuse_foreign(error, what)
+        names = getattr(self, "member_names_", [])
+        if stacked := [one for one in names if isinstance(self.member(one).voters.members[0].voters, StackedVoters)]:
+            raise error(
+                f"{what}, and {stacked[0]!r} reads the probabilities of the others. Use "
+                f"model.without({stacked[0]!r}), the vote of the other members."
+            )
 
     def _for_file(self) -> Self:
         self._refuse_foreign(

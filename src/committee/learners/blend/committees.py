@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.labels import refuse_identifier
@@ -20,8 +20,10 @@ from committee.learners.bagging.forest_trees import Reserve
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
+from committee.learners.base.row_sampling import copied_rows
 from committee.learners.blend.blend import RESERVE_ATTRIBUTES, Blend
 from committee.learners.blend.out_of_fold import ValidationRows
+from committee.learners.blend.training import CandidateRun
 from committee.learners.blend.weights import (
     MIN_PROBABILITY,
     OF_ALL_FITS,
@@ -40,6 +42,9 @@ from committee.vote.explain.contributions import probability_contributions
 from committee.vote.explain.tree_contributions import Output, tree_contributions
 from committee.vote.links.mean import Identity, Log
 from committee.vote.links.probability import Share
+from committee.vote.members import MemberCommittees
+
+LEAST_ROWS_STACKED = 500
 
 
 @with_parameters
@@ -90,6 +95,17 @@ class CommitteeClassifier(Blend, BaseClassifier):
         after="keep_oof",
     )
 
+    second_layer: bool | Literal["auto"] = parameter(
+        "auto",
+        """Boosting on the held-out probabilities of all candidates, which joins the vote if that lowers the held-out
+        loss by more than a standard error. "auto": with the effort "best", from 500 rows, if few rows are copies of
+        others. Contributions, importances, `prune`, ONNX and distributions of votes by columns need
+        ``model.without("second_layer")``.""",
+        "boolean",
+        StrOptions({"auto"}),
+        after="min_gain",
+    )
+
     def training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
         rows = super().training_rows(X, y, sample_weight)
         name = getattr(y, "name", None)
@@ -137,6 +153,34 @@ class CommitteeClassifier(Blend, BaseClassifier):
     def _vote(self, vote: WeightedVote) -> Committee:
         return Committee(*vote.voters, self.classes_, Share(), self.table_)
 
+    def _extended(self, run: CandidateRun, vote: WeightedVote) -> WeightedVote:
+        rows, every = run.fits.rows, run.validation
+        assert isinstance(rows, Rows) and vote.row is not None
+        if not self.second_layer or (self.second_layer == "auto" and not self._suits_second_layer(rows)):
+            return vote
+        from committee.learners.blend.second_layer import SecondLayer  # with boosting, which no prediction needs
+
+        known = np.isin(every.row, vote.row)
+        fold = np.repeat(np.arange(len(every.folds)), [len(one.test) for one in every.folds])[known]
+        validation = every.take(known)
+        layer = SecondLayer(
+            rows.labels[vote.row], known, fold, validation, run.fits.seed, self.n_jobs,
+            losses=lambda predictions: self._losses(predictions, rows, validation),
+            weighed=lambda members: self._selected(members, known, rows, validation),
+            seconds=None if run.plan is None else run.plan.left(),
+        )  # fmt: skip
+        extended = layer.added_to(vote, run.members)
+        limit = self._size_limit(rows)
+        too_large = limit is not None and sum(n or 0 for n in MemberCommittees(extended.fits).file_bytes) > limit.most
+        return vote if too_large else extended
+
+    def _suits_second_layer(self, rows: Rows) -> bool:
+        return (
+            self.effort == "best"
+            and len(rows) >= LEAST_ROWS_STACKED
+            and copied_rows(rows, n_threads(self.n_jobs)) is None
+        )
+
     def contributions(self, X: Any, *, output: Output | None = None, parts: bool = False) -> F64:
         """Contributions of the features to the probabilities: the members', weighted by the vote.
 
@@ -171,7 +215,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
         if output not in ("probability", "score", None):
             raise ValueError(f"output={output!r} is not available for a classifier; give 'probability' or 'score'.")
         check_is_fitted(self)
-        self._refuse_foreign(TypeError, "contributions are those of committee's own members")
+        self._refuse_other_members(TypeError, "contributions are those of members that read the columns")
         rows, threads = self.validate_rows(X), n_threads(self.n_jobs)
         shares = self._by_part(probability_contributions(self.committee_, rows, n_threads=threads), parts=parts)
         return shares[:, :, 1] - shares[:, :, 0] if output == "score" and shares.shape[2] == 2 else shares
@@ -286,7 +330,7 @@ class CommitteeRegressor(Blend, BaseRegressor):
         if output not in ("prediction", "score", None):
             raise ValueError(f"output={output!r} is not available for a regressor; give 'prediction'.")
         check_is_fitted(self)
-        self._refuse_foreign(TypeError, "contributions are those of committee's own members")
+        self._refuse_other_members(TypeError, "contributions are those of members that read the columns")
         if isinstance(self.number_loss.link, Log):
             raise ValueError(
                 f"boosting on the {self.number_loss.name} loss predicts exp(F), which is not a sum over features; "

@@ -207,6 +207,13 @@ def sharpened(p: F64, sharpness: float) -> F64:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
+def tempered(committees: Sequence[Committee], evidence: F64, temperature: float) -> tuple[list[Committee], F64]:
+    """Committees with a temperature, and their probabilities of held-out rows by the evidence ``(n, K)``."""
+    z = evidence / temperature
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    return [replace(one, link=one.link.tempered(temperature)) for one in committees], p / p.sum(axis=1, keepdims=True)
+
+
 @dataclass(frozen=True, eq=False)
 class TrainedFit:
     """A committee, its evidence ``(n, K)`` or numbers ``(n, 1)`` for held-out rows, and settings chosen by trials."""

@@ -26,6 +26,7 @@ from committee.learners.blend.out_of_fold import (
     TrainedFit,
     ValidationRows,
     n_fits,
+    tempered,
 )
 from committee.learners.blend.time_plan import NO_TIME, TimePlan
 from committee.learners.blend.weights import PRIOR, WeightedVote, loss_label, reported_loss
@@ -111,14 +112,20 @@ class CandidateRun:
                 self.in_haste = candidate
                 return
 
-    def fitted(self) -> dict[str, Any]:
+    def vote(self) -> WeightedVote:
         if not self.members:
             reasons = "; ".join(f"{one.name}: {one.reason}" for one in self.failed)
             raise ValueError(f"no member could be trained on {len(self.fits.rows)} rows ({reasons})")
         if self._weighed is None or self._weighed[0] != len(self.members):
             place = {one.name: k for k, one in enumerate(self.candidates)}
             self._weighed = len(self.members), self.weigh(sorted(self.members, key=lambda one: place[one.name]))
-        vote = self._weighed[1]
+        return self._weighed[1]
+
+    def extend(self, by: Callable[[CandidateRun, WeightedVote], WeightedVote]) -> None:
+        self._weighed = len(self.members), by(self, self.vote())
+
+    def fitted(self) -> dict[str, Any]:
+        vote = self.vote()
         known = {one.name for one in self.members} | {one.name for one in self.failed}
         others = [LeftOut(one.name, self._ended) for one in self.candidates if one.name not in known]
         return self.attributes(vote, [*vote.left_out, *self.failed, *others])
@@ -238,10 +245,7 @@ class CandidateRun:
         folds = self.validation.folds if candidate.out_of_bag else self.validation.folds[: len(committees)]
         n = sum(fold.n_test for fold in folds)
         temperature = best_temperature(evidence[known], labels[known], weights[known], n)
-        z = evidence / temperature
-        p = np.exp(z - z.max(axis=1, keepdims=True))
-        tempered = [replace(one, link=one.link.tempered(temperature)) for one in committees]
-        return tempered, p / p.sum(axis=1, keepdims=True), temperature
+        return *tempered(committees, evidence, temperature), temperature
 
 
 @contextmanager

@@ -349,10 +349,13 @@ class WeightedVote:
     row: Index | None = None
 
     @property
+    def fits(self) -> list[Any]:
+        return [each for one in self.members for each in one.committees]
+
+    @property
     def voters(self) -> tuple[Any, F64]:
         fits = np.array([len(one.committees) for one in self.members])
-        committees = [each for one in self.members for each in one.committees]
-        return MemberCommittees(committees), np.repeat(self.weights / fits, fits)
+        return MemberCommittees(self.fits), np.repeat(self.weights / fits, fits)
 
 
 def common_rows(members: Sequence[Member]) -> Mask:
