@@ -24,6 +24,7 @@ NAMES = (
     "scoring",
     "committee",
     "candidates",
+    "second_layer",
     "committee_losses",
     "committee_time",
     "committee_predict",

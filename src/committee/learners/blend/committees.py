@@ -155,8 +155,9 @@ class CommitteeClassifier(Blend, BaseClassifier):
 
     def _extended(self, run: CandidateRun, vote: WeightedVote) -> WeightedVote:
         rows, every = run.fits.rows, run.validation
-        assert isinstance(rows, Rows) and vote.row is not None
-        if not self.second_layer or (self.second_layer == "auto" and not self._suits_second_layer(rows)):
+        assert isinstance(rows, Rows)
+        wanted = self._suits_second_layer(rows) if self.second_layer == "auto" else self.second_layer
+        if not wanted or vote.row is None:
             return vote
         from committee.learners.blend.second_layer import SecondLayer  # with boosting, which no prediction needs
 
