@@ -59,6 +59,10 @@ class CommitteeClassifier(Blend, BaseClassifier):
     The member of least gain to the vote is removed as long as this is at most `min_gain` standard errors. A member
     trained on folds votes by the mean of its fits.
 
+    A second layer is one more member: boosting, in five fits on other rows, on the columns ln max(p_lk(x), 1e-4) of the
+    held-out probabilities p_l of all candidates l, of two classes their log-odds. Equation: second-layer
+    (docs/theory.md).
+
     Attributes
     ----------
     committee_ : Committee
@@ -71,7 +75,8 @@ class CommitteeClassifier(Blend, BaseClassifier):
     References
     ----------
     L. Breiman (1996). Stacked regressions. Machine Learning 24; of probabilities: M. J. van der Laan, E. C. Polley,
-    A. E. Hubbard (2007). Super learner. Statistical Applications in Genetics and Molecular Biology 6(1).
+    A. E. Hubbard (2007). Super learner. Statistical Applications in Genetics and Molecular Biology 6(1); of a second
+    layer: D. Wolpert (1992). Stacked generalization. Neural Networks 5.
 
     Examples
     --------
@@ -98,9 +103,9 @@ class CommitteeClassifier(Blend, BaseClassifier):
     second_layer: bool | Literal["auto"] = parameter(
         "auto",
         """Boosting on the held-out probabilities of all candidates, which joins the vote if that lowers the held-out
-        loss by more than a standard error. "auto": with the effort "best", from 500 rows, if few rows are copies of
-        others. Contributions, importances, `prune`, ONNX and distributions of votes by columns need
-        ``model.without("second_layer")``.""",
+        loss by more than a standard error. "auto": with the effort "best", from 500 rows, unless rows were repeated or
+        resampled. True: always, False: never. Contributions, importances, `prune`, `distil` and ONNX refuse it; use
+        ``model.without("second_layer")``, or False if it has all the weight.""",
         "boolean",
         StrOptions({"auto"}),
         after="min_gain",
@@ -209,7 +214,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
         Raises
         ------
         TypeError
-            If `X` is sparse, or a member is of another library.
+            If `X` is sparse, or a member is of another library or a second layer.
         ValueError
             If `output` is another one.
         """

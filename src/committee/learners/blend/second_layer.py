@@ -32,7 +32,10 @@ SETTINGS: dict[str, Any] = {"n_estimators": 100, "learning_rate": 0.1, "max_leaf
 
 @dataclass(frozen=True, eq=False)
 class SecondLayer:
-    """Trains boosting on columns that are the candidates' held-out probabilities. Equation: second-layer."""
+    """Trains boosting on columns that are the candidates' held-out probabilities.
+
+    Equation: second-layer (docs/theory.md).
+    """
 
     labels: NDArray[np.uint16]  # of the rows that all members of the vote predict
     known: Mask  # of these rows among the validation rows
