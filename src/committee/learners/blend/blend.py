@@ -421,7 +421,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
 
         Each fit of a member has shares that sum to 1, multiplied by its weight. The gain is the split gain of its
         trees, or the decrease of the risk by its linear leaves and linear models. ``AttributeError`` with members of
-        other libraries.
+        other libraries, and with a second layer.
         """
         check_is_fitted(self)
         self._refuse_other_members(AttributeError, "feature_importances_ are those of members that read the columns")

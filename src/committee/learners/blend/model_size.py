@@ -264,7 +264,7 @@ class ReducibleBlend(NamedCalls):
         Raises
         ------
         TypeError
-            If a member is of another library.
+            If a member is of another library, or a second layer.
         ValueError
             If `max_nodes` is neither share nor number, no learner is so small, the rows are fewer than eight, sparse,
             or do not suit the committee, one of `X_val` and `y_val` is missing, or the committee was trained on one
@@ -304,7 +304,7 @@ class ReducibleBlend(NamedCalls):
         Raises
         ------
         TypeError
-            If a member is of another library.
+            If a member is of another library, or a second layer.
         ValueError
             If `max_nodes` is neither share nor number, or too small for a part of the last member, or the committee was
             trained on rows of one class.
