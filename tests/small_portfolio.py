@@ -1,6 +1,7 @@
 """Candidates of a blend with few voters each, for tests that need no quality."""
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,20 @@ def out_of_fold(model: Any, folds: list[tuple[Any, Any]], X: Any) -> Any:
             for f, (_, test) in enumerate(folds)
         ]
     )
+
+
+def products() -> tuple[Any, Any]:
+    """Rows of small whole numbers, of which a second layer predicts the sign better than the lines that it reads."""
+    X = np.stack(np.meshgrid(*[np.arange(1.0, 6.0)] * 4), axis=-1).reshape(-1, 4)
+    return X, np.sign(X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3]).astype(int)
+
+
+@cache
+def with_second_layer() -> CommitteeClassifier:
+    """A committee of lines and a second layer."""
+    model = CommitteeClassifier(candidates=["lines"], second_layer=True, random_state=0).fit(*products())
+    assert model.member_names_ == ["lines", "second_layer"]
+    return model
 
 
 def use_small_members(monkeypatch: pytest.MonkeyPatch) -> None:

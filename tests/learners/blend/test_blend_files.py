@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 import committee
 from committee import CommitteeClassifier, CommitteeRegressor, load
@@ -24,7 +25,7 @@ from committee.vote.links.probability import Share
 from committee.vote.members import MemberCommittees
 from committee.voters.forest import Forest
 from tests.model_files import craft, forget, lose, put, refused, swap, tell
-from tests.small_portfolio import BOTH, FAST, answers, rows_for
+from tests.small_portfolio import BOTH, FAST, answers, products, rows_for, with_second_layer
 from tests.subjects import assert_same_bits, noisy_scores, numbers
 
 pytestmark = pytest.mark.usefixtures("small_members")
@@ -250,6 +251,14 @@ def test_the_file_is_within_the_limit(kind, share, tmp_path):
     known: Any = set(whole.member_names_) | set(whole.left_out_)
     assert set(model.member_names_) | set(model.left_out_) == known
     assert set(model.left_out_.values()) <= {"size", "no weight"}
+
+
+def test_a_second_layer_that_is_too_large_is_left_out(tmp_path):
+    whole = with_second_layer()
+    whole.save(tmp_path / "whole")
+    least = clone(whole).set_params(max_size=0.9 * (tmp_path / "whole").stat().st_size).fit(*products())
+    assert least.member_names_ == ["lines"] and least.left_out_ == {"second_layer": "size"}
+    assert least.members_["loss"].null_count() == 0
 
 
 @BOTH

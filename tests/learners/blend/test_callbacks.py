@@ -16,8 +16,9 @@ import committee
 from committee import CommitteeClassifier, CommitteeRegressor, MemberLines, load
 from committee.learners.blend import training
 from committee.learners.blend.portfolio import candidates
+from committee.learners.blend.second_layer import SecondLayer
 from committee.learners.blend.training import TimeLeft, time_left_text
-from tests.small_portfolio import BOTH, FAST, rows_for
+from tests.small_portfolio import BOTH, FAST, products, rows_for
 from tests.subjects import Callback, assert_same_bits, numbers
 
 pytestmark = pytest.mark.usefixtures("small_members")
@@ -240,6 +241,14 @@ def test_without_leave_or_without_a_member_it_is_raised(kind, on_interrupt, at):
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert not hasattr(model, "committee_") and not hasattr(model, "left_out_")
+
+
+def test_an_interrupted_second_layer_is_left_out(monkeypatch):
+    monkeypatch.setattr(SecondLayer, "_trained", lambda *_: signal.raise_signal(signal.SIGINT))
+    model = CommitteeClassifier(candidates=["lines"], second_layer=True, on_interrupt="keep", random_state=0)
+    with pytest.warns(UserWarning, match="the members were chosen from 1 finished"):
+        model.fit(*products())
+    assert model.member_names_ == ["lines"] and model.left_out_ == {"second_layer": "interrupted"}
 
 
 @BOTH

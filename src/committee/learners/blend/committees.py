@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from committee.data.labels import refuse_identifier
@@ -22,6 +22,7 @@ from committee.learners.base.parameters import FRACTION, fitted, parameter, with
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 from committee.learners.base.row_sampling import copied_rows
 from committee.learners.blend.blend import RESERVE_ATTRIBUTES, Blend
+from committee.learners.blend.candidates import LeftOut
 from committee.learners.blend.out_of_fold import ValidationRows
 from committee.learners.blend.training import CandidateRun
 from committee.learners.blend.weights import (
@@ -42,7 +43,6 @@ from committee.vote.explain.contributions import probability_contributions
 from committee.vote.explain.tree_contributions import Output, tree_contributions
 from committee.vote.links.mean import Identity, Log
 from committee.vote.links.probability import Share
-from committee.vote.members import MemberCommittees
 
 LEAST_ROWS_STACKED = 500
 
@@ -106,8 +106,6 @@ class CommitteeClassifier(Blend, BaseClassifier):
         loss by more than a standard error. "auto": with the effort "best", from 500 rows, unless rows were repeated or
         resampled. True: always, False: never. Contributions, importances, `prune`, `distil` and ONNX refuse it; use
         ``model.without("second_layer")``, or False if it has all the weight.""",
-        "boolean",
-        StrOptions({"auto"}),
         after="min_gain",
     )
 
@@ -164,7 +162,8 @@ class CommitteeClassifier(Blend, BaseClassifier):
         wanted = self._suits_second_layer(rows) if self.second_layer == "auto" else self.second_layer
         if not wanted or vote.row is None:
             return vote
-        from committee.learners.blend.second_layer import SecondLayer  # with boosting, which no prediction needs
+        # with boosting, which no prediction needs
+        from committee.learners.blend.second_layer import SECOND_LAYER, SecondLayer
 
         known = np.isin(every.row, vote.row)
         fold = np.repeat(np.arange(len(every.folds)), [len(one.test) for one in every.folds])[known]
@@ -174,11 +173,13 @@ class CommitteeClassifier(Blend, BaseClassifier):
             losses=lambda predictions: self._losses(predictions, rows, validation),
             weighed=lambda members: self._selected(members, known, rows, validation),
             seconds=None if run.plan is None else run.plan.left(),
+            most_bytes=None if (limit := self._size_limit(rows)) is None else limit.most,
         )  # fmt: skip
-        extended = layer.added_to(vote, run.members)
-        limit = self._size_limit(rows)
-        too_large = limit is not None and sum(n or 0 for n in MemberCommittees(extended.fits).file_bytes) > limit.most
-        return vote if too_large else extended
+        try:
+            return layer.added_to(vote, run.members)
+        except KeyboardInterrupt:
+            run.failed.append(LeftOut(SECOND_LAYER, "interrupted"))
+            raise
 
     def _suits_second_layer(self, rows: Rows) -> bool:
         return (

@@ -46,6 +46,7 @@ class SecondLayer:
     losses: Callable[[F64], F64]
     weighed: Callable[[Sequence[Member]], WeightedVote]
     seconds: float | None
+    most_bytes: float | None  # of all members in a file
 
     def added_to(self, vote: WeightedVote, candidates: Sequence[Member]) -> WeightedVote:
         """Return the vote with a second layer if that lowers its loss by more than a standard error."""
@@ -64,11 +65,15 @@ class SecondLayer:
         falls = self.losses(vote.predictions) - self.losses(second.predictions)
         fall = float(share @ falls)
         unit = float(np.sqrt((share**2).sum()))  # standard error of a mean of rows that deviate by 1
+        loss = float(share @ self.losses(member.predictions[self.known]))
         if SECOND_LAYER not in [one.name for one in second.members] or not fall > unit * norm(
             np.sqrt(share) * (falls - fall)
         ):
-            loss = float(share @ self.losses(member.predictions[self.known]))
             return _left_out(vote, "no weight", loss, member.seconds)
+        if self.most_bytes is not None:
+            sizes = MemberCommittees(second.fits).file_bytes
+            if sum(n or 0 for n in sizes) > self.most_bytes:
+                return _left_out(vote, "size", loss, member.seconds)
         return replace(second, row=vote.row, left_out=[*vote.left_out, *second.left_out])
 
     def _first_layer(self, vote: WeightedVote, candidates: Sequence[Member]) -> list[Member]:
