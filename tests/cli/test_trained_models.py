@@ -31,6 +31,7 @@ from committee.data.examples import load_example
 from committee.data.readers.tables import split_target
 from committee.objectives.margins.named_objectives import OBJECTIVES
 from tests.cli.calls import fail, fails, succeed
+from tests.small_portfolio import products, with_second_layer
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,15 @@ def test_prune_drops_whole_voters(folder):
     limits = {"level": "voter", "max_voters": 5, "objective": "mincq"}
     expected = prune(load(folder / "forest.st"), *training(folder), **limits).committee_
     assert f"{expected.n_nodes:,}" in result.stdout and expected.n_voters <= 5
+
+
+def test_a_second_layer_is_neither_pruned_nor_explained(tmp_path):
+    model, (X, _) = with_second_layer(), products()
+    model.save(tmp_path / "model.st")
+    pl.DataFrame(X).write_csv(tmp_path / "rows.csv")
+    message = "the member 'second_layer' reads the probabilities of the others. Train with -p second_layer=False"
+    assert message in fail("prune", tmp_path / "model.st")
+    assert message in fail("explain", tmp_path / "model.st", tmp_path / "rows.csv")
 
 
 def test_prune_of_a_table_trains_a_forest(folder, tmp_path):

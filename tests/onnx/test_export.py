@@ -28,6 +28,7 @@ from committee.onnx.links import log_upper, two_sided
 from committee.onnx.trees import Ensemble, double_ensemble, leaf_ensemble, round_down_float32
 from tests.golden.write import FOLDER, MODELS
 from tests.onnx.parity import REFUSED, asked, assert_same, awkward_rows, session
+from tests.small_portfolio import with_second_layer
 
 X3, Y3 = load_iris(return_X_y=True)
 
@@ -141,6 +142,13 @@ def test_pipelines_go_out_through_skl2onnx(text):
 
 def golden(name: str) -> Any:
     return committee.load(FOLDER / f"{name}.safetensors")
+
+
+def test_a_second_layer_is_refused():
+    model = with_second_layer()
+    with pytest.raises(TypeError, match=r"'second_layer' reads .* model\.without\('second_layer'\)"):
+        committee.to_onnx(model)
+    committee.to_onnx(model.without("second_layer"))
 
 
 @pytest.mark.parametrize("name", sorted(MODELS.keys() - REFUSED))

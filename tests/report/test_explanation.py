@@ -15,7 +15,7 @@ from committee.report.inspection import Importances
 from committee.report.model_pages import evaluation_page
 from committee.report.model_pictures import MOST_BARS, TreeLeaves, importance_picture
 from committee.vote.explain.tree_expectations import split_thresholds
-from tests.small_portfolio import use_small_members
+from tests.small_portfolio import use_small_members, with_second_layer
 
 
 def table(n: int = 240) -> pd.DataFrame:
@@ -146,6 +146,10 @@ def test_page_of_numbers_and_of_quantiles(loss, words):
     inside = np.mean((answers[:, 0] <= y[1::2]) & (y[1::2] <= answers[:, -1]))
     said = f"{inside:.1%} of the rows lie between the quantiles 0.1 and 0.9; the target is 80%." if quantile else "RMSE"
     assert said in first
+
+
+def test_leaves_are_not_those_of_a_second_layer():
+    assert TreeLeaves.of(with_second_layer()) is None  # and lines have no tree
 
 
 def test_leaves_of_a_member_have_the_names_of_columns_categories_and_classes(monkeypatch):

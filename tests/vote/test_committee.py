@@ -20,6 +20,7 @@ from committee.vote.links.probability import Logistic, Probit, Share, Softmax
 from committee.voters.estimators import EstimatorVoters
 from tests.cast_votes import casts, committee_of, forest_that_votes, rows, values_of
 from tests.oracles import votes as oracle
+from tests.small_portfolio import with_second_layer
 
 links = st.sampled_from([Softmax(), Softmax(0.1), Softmax(1e-3), Logistic(), Logistic(50.0), Probit()])
 
@@ -329,6 +330,12 @@ def test_size_and_name():
     assert_array_equal(committee.feature_importances_, [1.0])
     started = replace(committee, intercept=[0.0, 0.5])
     assert started.nbytes == committee.nbytes + 16
+    layered = with_second_layer().committee_.voters
+    lines, second = [one for one in layered.members if one.table], [one for one in layered.members if not one.table]
+    own = sum(one.voters.second.nbytes + one.weights.nbytes + one.intercept.nbytes for one in second)
+    assert layered.nbytes == sum(one.nbytes for one in lines) + own
+    with pytest.raises(TypeError, match=r"these are StackedVoters\. .* model\.without\('second_layer'\)"):
+        second[0].apply(rows(4))
     assert_array_equal(started.select([0], [2.0]).decision_function(rows(4)), np.full(4, -1.5))
 
 

@@ -234,7 +234,10 @@ def _pruned(model: Any, rows: LabelledRows | None, name: str, options: PruneOpti
                 raise ValueError(f"{name} holds a committee of ensembles; give --max-nodes alone{also}")
             if rows is not None:
                 note("a committee of ensembles is pruned without rows: each member keeps a share of its fits or trees")
-            return model.prune(BLEND_SHARE if limits["max_nodes"] is None else limits["max_nodes"])
+            try:
+                return model.prune(BLEND_SHARE if limits["max_nodes"] is None else limits["max_nodes"])
+            except TypeError as error:
+                raise ValueError(f"{name} cannot be pruned: {error}") from error
         if rows is None:
             raise ValueError(f"DATA is missing: {name} is pruned by labelled rows; name their table")
         if options.level == "voter" and not hasattr(model, "classes_"):

@@ -25,7 +25,7 @@ from committee.onnx.links import (
 )
 from committee.onnx.trees import forest_tally, leaf_numbers, rounds_tally
 from committee.vote.committee import Committee, RegressionCommittee, as_committee
-from committee.vote.members import MemberCommittees
+from committee.vote.members import MemberCommittees, refuse_second_layer
 from committee.voters.estimators import EstimatorVoters, RegressorRounds, RegressorVoters, SignedVoters
 from committee.voters.flat_trees import extents
 from committee.voters.forest import Forest
@@ -76,6 +76,7 @@ def voters_tally(rows: Rows, voters: Any, weights: F64) -> Value:
 
 
 def _members_tally(rows: Rows, voters: Any, weights: F64) -> Value:
+    refuse_second_layer(voters, "ONNX graphs are of members that read the columns")
     if isinstance(voters, MemberCommittees):
         votes = [_own_answer(rows, one) for one in voters.members]
         return _weighted_sum(votes, weights)

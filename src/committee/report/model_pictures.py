@@ -25,7 +25,7 @@ from committee.report.members import has_members
 from committee.report.page import Grid, Picture
 from committee.vote.committee import Committee
 from committee.vote.explain.rules import leaf_rules
-from committee.vote.members import MemberCommittees, reads_tables
+from committee.vote.members import MemberCommittees, StackedVoters, reads_tables
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -208,7 +208,7 @@ def _candidates(model: Any) -> list[tuple[str, Any]]:
         votes = model.member(model.member_names_[k])
         while isinstance(votes.voters, MemberCommittees):  # of several fits the first
             votes = votes.voters.members[0]
-        if not reads_tables(votes):
+        if not reads_tables(votes) and not isinstance(votes.voters, StackedVoters):
             own = {"classes": model.classes_[votes.classes]} if isinstance(votes, Committee) else {}
             votes = replace(votes, table=votes.table.decode_categories(model.table_), **own)
             found.append((model.member_names_[k], votes))

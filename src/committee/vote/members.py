@@ -82,7 +82,7 @@ class MemberCommittees:
 
     @property
     def nbytes(self) -> int:
-        return sum(one.nbytes for one in self.members)
+        return sum(one.nbytes for one in _distinct(self.members).values())
 
     @property
     def spread(self) -> F64:
@@ -264,6 +264,28 @@ class StackedVoters:
 
     def check_columns(self, table: TableSchema | None) -> None:
         self.first.check_columns(table)
+
+
+def _distinct(members: Iterable[Any]) -> dict[int, Any]:
+    """Members and those of their first layers, each once, without the first layers themselves."""
+    found = dict[int, Any]()
+    for one in members:
+        if isinstance(one.voters, StackedVoters):
+            found |= _distinct(one.voters.first.members)
+            found[id(one)] = replace(one, voters=one.voters.second)
+        else:
+            found[id(one)] = one
+    return found
+
+
+def refuse_second_layer(voters: Any, what: str, error: type[Exception] = TypeError) -> None:
+    """Refuse a second layer, or committees with one, for `what` needs members that read the columns."""
+    members = voters.members if isinstance(voters, MemberCommittees) else ()
+    if isinstance(voters, StackedVoters) or any(isinstance(one.voters, StackedVoters) for one in members):
+        raise error(
+            f"{what}, and the member 'second_layer' reads the probabilities of the others. Use "
+            "model.without('second_layer'), or train with second_layer=False."
+        )
 
 
 class _FirstLayer:

@@ -39,7 +39,11 @@ class MemberTrees:
             return cls(voters.forest, np.repeat(weights, per_voter), per_voter)
         remedy = "Take a forest or a booster of this library's trees, or call this on members that are such."
         if type(voters).__name__ == "MemberCommittees":
-            remedy = "Call this on one member, such as model.member(model.member_names_[0])."
+            remedy = "Call this on one member, such as model.member(model.member_names_[0]).voters.members[0]."
+        elif type(voters).__name__ == "StackedVoters":
+            remedy = (
+                "A second layer's trees read probabilities: call this on a member of model.without('second_layer')."
+            )
         raise TypeError(f"{asked} needs voters that are native trees; these are {type(voters).__name__}. {remedy}")
 
     def paths(self, X: Any, n_threads: int = 1) -> tuple[csr_array, NDArray[np.int64]]:

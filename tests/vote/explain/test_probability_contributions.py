@@ -32,6 +32,7 @@ from committee.vote.explain.contributions import (
     slopes,
 )
 from committee.vote.explain.tree_contributions import tree_contributions
+from committee.vote.explain.tree_expectations import tree_expectations
 from committee.vote.links.probability import (
     LINKS,
     Logistic,
@@ -45,7 +46,7 @@ from committee.vote.links.probability import (
 from committee.vote.members import MemberCommittees
 from committee.vote.weighted_votes import signed
 from tests.oracles import votes as oracle
-from tests.small_portfolio import BOOSTING, SMALL
+from tests.small_portfolio import BOOSTING, SMALL, products, with_second_layer
 from tests.subjects import numbers
 from tests.vote.explain.mixed_table import mixed_table
 
@@ -228,6 +229,12 @@ def test_what_cannot_be():
     bare = replace(soft.voters, members=replace(soft.voters.members, record=None))
     with pytest.raises(ValueError, match="hold no record"):
         probability_contributions(replace(soft, voters=bare), X)
+    layered = with_second_layer()
+    with pytest.raises(TypeError, match=r"'second_layer' reads .* model\.without\('second_layer'\)"):
+        probability_contributions(layered.committee_, products()[0])
+    with pytest.raises(TypeError, match=r"'second_layer' reads .* model\.without\('second_layer'\)"):
+        tree_expectations(layered.committee_, 0, np.zeros(1))
+    assert probability_contributions(layered.without("second_layer").committee_, np.ones((1, 4))).shape == (1, 5, 3)
 
 
 EVERY = [

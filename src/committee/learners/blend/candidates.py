@@ -21,7 +21,7 @@ from committee.learners.base.estimator import CommitteeEstimator, fit_weighted, 
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
 from committee.vote.links.probability import Share
-from committee.vote.members import StackedVoters, reads_tables
+from committee.vote.members import reads_tables, refuse_second_layer
 from committee.voters.estimators import EstimatorVoters, RegressorVoters
 
 Effort = Literal["fast", "default", "best"]
@@ -291,12 +291,7 @@ class CandidateChoice(CommitteeEstimator):
     def _refuse_other_members(self: Any, error: type[Exception], what: str) -> None:
         """Refuse members of other libraries, and a second layer."""
         self._refuse_foreign(error, what)
-        names = getattr(self, "member_names_", [])
-        if stacked := [one for one in names if isinstance(self.member(one).voters.members[0].voters, StackedVoters)]:
-            raise error(
-                f"{what}, and {stacked[0]!r} reads the probabilities of the others. Use "
-                f"model.without({stacked[0]!r}), the vote of the other members."
-            )
+        refuse_second_layer(self.committee_.voters, what, error)
 
     def _for_file(self) -> Self:
         self._refuse_foreign(

@@ -26,7 +26,7 @@ from committee.vote.links.probability import (
     TemperedShare,
     Truncated,
 )
-from committee.vote.members import MemberCommittees
+from committee.vote.members import MemberCommittees, refuse_second_layer
 from committee.vote.weighted_votes import signed
 from committee.voters.forest import Forest
 from committee.voters.model_forest import BoostedCommittees, LinearScores, ModelForest, TrainingRecord
@@ -310,6 +310,7 @@ def probability_contributions(committee: Committee, X: Any, *, n_threads: int = 
 
 def _tally_shares(committee: Committee, X: Any, n_threads: int) -> F64:
     voters, weights = committee.voters, committee.weights
+    refuse_second_layer(voters, "contributions are those of members that read the columns")
     if isinstance(voters, (Forest, Rounds, LinearLeaves)):
         shares = tree_contributions(committee, X, n_threads=n_threads)
     elif isinstance(voters, MemberCommittees) and not voters.reads_tables:

@@ -19,7 +19,7 @@ from committee.data.categories import unpack_category_bits
 from committee.data.number_types import F64, Index
 from committee.vote.committee import Committee
 from committee.vote.explain.contributions import are_soft, contributions, node_weights, require_record, soft_scores
-from committee.vote.members import MemberCommittees
+from committee.vote.members import MemberCommittees, refuse_second_layer
 from committee.voters.forest import Forest
 from committee.voters.model_forest import BoostedCommittees, LinearScores, ModelForest
 from committee.voters.rounds import LinearLeaves, Rounds
@@ -32,6 +32,7 @@ _CELLS = 1 << 22
 def tree_expectations(votes: Any, column: int, values: F64) -> F64:
     """Predictions expected if one column is known, ``(G, K)``, for its encoded values ``(G,)``."""
     voters = votes.voters
+    refuse_second_layer(voters, "expectations are those of members that read the columns")
     if isinstance(voters, MemberCommittees):
         rows = _rows(votes.voters.n_features, column, values)
         expected = [tree_expectations(one, column, one.encode(rows)[:, column]) for one in voters.members]
