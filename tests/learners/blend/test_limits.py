@@ -28,7 +28,7 @@ from committee.learners.blend.out_of_fold import stratified_sample
 from committee.learners.blend.portfolio import LEAST_DRAWN, MOST_DRAWN, FitMemory, candidates
 from committee.learners.blend.time_plan import NO_TIME, Deadline, TimePlan, by_gain_per_second
 from committee.learners.trees.probit_boost import LogitBoostClassifier
-from tests.small_portfolio import BOTH, FAST, rows_for
+from tests.small_portfolio import BOTH, FAST, products, rows_for
 from tests.subjects import assert_same_bits, numbers
 
 # --- time -------------------------------------------------------------------------------------------------------------
@@ -331,6 +331,13 @@ def test_a_fit_follows_its_limit(kind):
     assert gone["loss"].null_count() == gone["seconds"].null_count() == len(gone) > 0
     with pytest.raises(ValueError, match=r"leaves no candidate room on 3000 rows .* needs is [\d.]+ .B, by estimate"):
         kind(cv=2, memory_limit=100_000).fit(X, y)
+
+
+def test_a_second_layer_without_memory_is_left_out():
+    X, y = products()
+    model = CommitteeClassifier(candidates=["lines"], second_layer=True, random_state=0, memory_limit=360_000)
+    assert model.fit(X, y).left_out_ == {"second_layer": "memory"}
+    assert model.set_params(memory_limit="1 MB").fit(X, y).member_names_ == ["lines", "second_layer"]
 
 
 MEASURED = """

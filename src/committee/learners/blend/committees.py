@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,7 @@ from committee.data.labels import refuse_identifier
 from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
+from committee.data.text import parse_bytes
 from committee.learners.bagging.forest_trees import Reserve
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
@@ -163,8 +164,13 @@ class CommitteeClassifier(Blend, BaseClassifier):
         if not wanted or vote.row is None:
             return vote
         # with boosting, which no prediction needs
+        from committee.learners.blend.portfolio import FitMemory
         from committee.learners.blend.second_layer import SECOND_LAYER, SecondLayer
 
+        if self.memory_limit is not None:
+            memory = FitMemory.of(rows, len(self.classes_), every.folds, n_threads(self.n_jobs))
+            if memory.peak_with_second_layer(run.candidates) > parse_bytes(self.memory_limit):
+                return replace(vote, left_out=[*vote.left_out, LeftOut(SECOND_LAYER, "memory")])
         known = np.isin(every.row, vote.row)
         fold = np.repeat(np.arange(len(every.folds)), [len(one.test) for one in every.folds])[known]
         validation = every.take(known)

@@ -339,8 +339,18 @@ class FitMemory:
             return Needed(nodes * node, nodes * node + n * (2.0 * p + 100.0 + 16.0 * K))
         return Needed(0.0, n * self.row)
 
+    @property
+    def _of_rows(self) -> float:
+        return self.n * (self.row + 40.0 + 16.0 * self.n_folds)  # the encoded table, its targets and weights, the folds
+
+    def peak_with_second_layer(self, candidates: Sequence[Candidate]) -> float:
+        kept = self._of_rows + sum(self.needed(one).kept for one in candidates)
+        n_columns = len(candidates) * self.n_scores
+        # predictions, columns, the columns of a fit, and boosting
+        return kept + self.n * (34.0 * n_columns + 150.0 + 40.0 * self.n_scores)
+
     def peak(self, candidates: Sequence[Candidate]) -> float:
-        kept = self.n * (self.row + 40.0 + 16.0 * self.n_folds)  # the encoded table, its targets and weights, the folds
+        kept = self._of_rows
         most = kept + self.n * (self.row + 100.0)  # while rows are dealt to folds
         largest = 0.0
         for one in candidates:
