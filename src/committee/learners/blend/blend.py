@@ -359,7 +359,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
             **({} if limit is None else {"too_large": limit.too_large}),
         )
         too_large = [LeftOut(one.name, "size", seconds=one.seconds) for one in members if one not in suited]
-        vote = replace(vote, row=validation.row, left_out=[*vote.left_out, *too_large])
+        vote = replace(vote, row=validation.row, known=known, left_out=[*vote.left_out, *too_large])
         return vote if limit is None else limit.within(vote)
 
     def _selected(

@@ -158,10 +158,10 @@ class CommitteeClassifier(Blend, BaseClassifier):
         return Committee(*vote.voters, self.classes_, Share(), self.table_)
 
     def _extended(self, run: CandidateRun, vote: WeightedVote) -> WeightedVote:
-        rows, every = run.fits.rows, run.validation
+        rows, every, known = run.fits.rows, run.validation, vote.known
         assert isinstance(rows, Rows)
         wanted = self._suits_second_layer(rows) if self.second_layer == "auto" else self.second_layer
-        if not wanted or vote.row is None:
+        if not wanted or known is None:
             return vote
         # with boosting, which no prediction needs
         from committee.learners.blend.portfolio import FitMemory
@@ -171,11 +171,10 @@ class CommitteeClassifier(Blend, BaseClassifier):
             memory = FitMemory.of(rows, len(self.classes_), every.folds, n_threads(self.n_jobs))
             if memory.peak_with_second_layer(run.candidates) > parse_bytes(self.memory_limit):
                 return replace(vote, left_out=[*vote.left_out, LeftOut(SECOND_LAYER, "memory")])
-        known = np.isin(every.row, vote.row)
         fold = np.repeat(np.arange(len(every.folds)), [len(one.test) for one in every.folds])[known]
         validation = every.take(known)
         layer = SecondLayer(
-            rows.labels[vote.row], known, fold, validation, run.fits.seed, self.n_jobs,
+            rows.labels[validation.row], known, fold, validation, run.fits.seed, self.n_jobs,
             losses=lambda predictions: self._losses(predictions, rows, validation),
             weighed=lambda members: self._selected(members, known, rows, validation),
             seconds=None if run.plan is None else run.plan.left(),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import norm
 
 from committee.data.number_types import F64, Mask
+from committee.data.rows import inner_weights
 from committee.learners.blend.candidates import LeftOut
 from committee.learners.blend.out_of_fold import FAILURES, Member, ValidationRows, tempered
 from committee.learners.blend.time_plan import NO_TIME, Deadline
@@ -74,7 +75,7 @@ class SecondLayer:
             sizes = MemberCommittees(second.fits).file_bytes
             if sum(n or 0 for n in sizes) > self.most_bytes:
                 return _left_out(vote, "size", loss, member.seconds)
-        return replace(second, row=vote.row, left_out=[*vote.left_out, *second.left_out])
+        return replace(second, row=vote.row, known=vote.known, left_out=[*vote.left_out, *second.left_out])
 
     def _first_layer(self, vote: WeightedVote, candidates: Sequence[Member]) -> list[Member]:
         # all candidates, as sharp as the members of the vote, whose fits then answer once for both
@@ -98,6 +99,7 @@ class SecondLayer:
         sizes = np.array([len(one.committees) for one in layer], dtype=np.int64)
         weights, part = self.validation.weights, self.fold % N_FITS
         n_classes = layer[0].predictions.shape[1]
+        uniform = bool((weights == weights[0]).all())
         evidence, fits = np.empty((len(X), n_classes)), list[Committee]()
         for k in np.unique(part).tolist():
             train = part != k
@@ -106,8 +108,7 @@ class SecondLayer:
             model = GradientBoostingClassifier(**SETTINGS, random_state=self.seed + k, n_jobs=self.n_jobs)
             if self.seconds is not None:
                 model.set_callbacks(Deadline(self.seconds / N_FITS))
-            uniform = bool((weights == weights[0]).all())
-            model.fit(X[train], self.labels[train], None if uniform else weights[train])
+            model.fit(X[train], self.labels[train], None if uniform else inner_weights(weights[train]))
             one = model.committee_
             fits.append(replace(one, voters=StackedVoters(first, sizes, compact_voters(one.voters)), table=None))
             evidence[~train] = one.link.evidence(model.decision_function(X[~train]), one.total_weight)

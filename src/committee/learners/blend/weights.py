@@ -347,6 +347,8 @@ class WeightedVote:
     predictions: F64 | None = None
     """Predictions of the vote for the validation rows `row` that all members predict, ``(n, K)``."""
     row: Index | None = None
+    known: Mask | None = None
+    """Mask of these rows among the validation rows."""
 
     @property
     def fits(self) -> list[Any]:
