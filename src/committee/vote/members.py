@@ -20,6 +20,7 @@ from committee.data.typed_json import field
 from committee.files.documents import Arrays, Document, Tensors, header_bytes
 from committee.files.kinds import COMMITTEES, MAX_DEPTH, VOTERS, describe_part, rebuild_part
 from committee.vote.committee import Committee, RegressionCommittee
+from committee.vote.weighted_votes import stored_bytes
 from committee.voters.estimators import EstimatorVoters, RegressorVoters
 from committee.voters.protocol import VoteKind, VoterIndex, Voters
 
@@ -82,7 +83,17 @@ class MemberCommittees:
 
     @property
     def nbytes(self) -> int:
-        return sum(one.nbytes for one in _distinct(self.members).values())
+        return sum(self.member_nbytes)
+
+    @property
+    def member_nbytes(self) -> list[int]:
+        """Bytes of each member in memory, without committees of a second layer that an earlier member has."""
+        sizes, known = list[int](), set[int]()
+        for one in self.members:
+            first = one.voters.first.members if isinstance(one.voters, StackedVoters) else ()
+            sizes.append(one.nbytes - sum(each.nbytes for each in first if id(each) in known))
+            known.update(map(id, (one, *first)))
+        return sizes
 
     @property
     def spread(self) -> F64:
@@ -146,7 +157,7 @@ class MemberCommittees:
             text, arrays = json.dumps(table), dict[str, NDArray[Any]]()
             if isinstance(one.voters, StackedVoters):  # without what the file holds already
                 document = one.to_document(Tensors(arrays, f"{number}.", shared=shared))
-                size: int | None = header_bytes(document) + sum(array.nbytes for array in arrays.values())
+                size: int | None = stored_bytes(document, arrays)
             else:
                 size = bytes_in_file(one)
             shared[id(one)] = ""
@@ -189,6 +200,8 @@ class MemberCommittees:
 
 LEAST_SHARE = 1e-4
 """Least probability in a column of a second layer."""
+SECOND = {kind: place for kind, place in VOTERS.items() if kind not in ("members", "stacked")}
+"""Voters that a second layer may have."""
 
 
 def stacked_columns(p: F64) -> F64:
@@ -218,6 +231,9 @@ class StackedVoters:
 
     def __len__(self) -> int:
         return len(self.second)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _stacked, (self.first.members, self.sizes, self.second)  # members that are shared stay so
 
     def __getitem__(self, index: VoterIndex) -> StackedVoters:
         return replace(self, second=self.second[index])
@@ -251,8 +267,11 @@ class StackedVoters:
     def from_document(cls, document: Document, tensors: Tensors) -> StackedVoters:
         sizes = tensors.take("sizes", np.int64, 1)
         first = MemberCommittees.from_document(field(document, "first", dict), tensors.part("first"))
-        second = rebuild_part(field(document, "second", dict), VOTERS, tensors.part("second"), "voters")
-        if not len(sizes) or (sizes < 1).any() or sizes.sum() != len(first):
+        second = rebuild_part(field(document, "second", dict), SECOND, tensors.part("second"), "voters")
+        second.check_columns(None)
+        if len(set(map(id, first.members))) < len(first):
+            raise ValueError("a first layer holds a committee twice")
+        if not len(sizes) or sizes.min() < 1 or sizes.max() > len(first) or sizes.sum() != len(first):
             raise ValueError(f"{tensors.prefix}sizes do not count the {len(first)} committees of a first layer")
         K = first.n_classes
         if not isinstance(first.members[0], Committee) or second.n_classes != K:
@@ -264,18 +283,6 @@ class StackedVoters:
 
     def check_columns(self, table: TableSchema | None) -> None:
         self.first.check_columns(table)
-
-
-def _distinct(members: Iterable[Any]) -> dict[int, Any]:
-    """Members and those of their first layers, each once, without the first layers themselves."""
-    found = dict[int, Any]()
-    for one in members:
-        if isinstance(one.voters, StackedVoters):
-            found |= _distinct(one.voters.first.members)
-            found[id(one)] = replace(one, voters=one.voters.second)
-        else:
-            found[id(one)] = one
-    return found
 
 
 def refuse_second_layer(voters: Any, what: str, error: type[Exception] = TypeError) -> None:
@@ -366,6 +373,10 @@ def reads_tables(member: Committee | RegressionCommittee) -> bool:
 
 def _of_document(document: Document, arrays: Arrays) -> MemberCommittees:
     return MemberCommittees.from_document(document, Tensors(arrays))
+
+
+def _stacked(first: Sequence[Any], sizes: NDArray[np.int64], second: Voters) -> StackedVoters:
+    return StackedVoters(MemberCommittees(first), sizes, second)
 
 
 def _answers(one: Committee | RegressionCommittee) -> Any:

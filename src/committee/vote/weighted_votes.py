@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeAlias, cast
@@ -30,6 +30,12 @@ Scores: TypeAlias = NDArray[np.float64]
 _CACHED = ("total_weight", "file_bytes", "column_bytes")
 _ENTRY = 75
 """Bytes of an array's entry in the header of a file, without its name."""
+
+
+def stored_bytes(document: Document, arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Bytes of a document and arrays in a model file."""
+    header = header_bytes(document) + sum(len(name) + _ENTRY for name in arrays)
+    return header + sum(array.nbytes for array in arrays.values())
 
 
 def signed(F: NDArray[Any]) -> Scores:
@@ -106,8 +112,7 @@ class WeightedVotes(Storable, ABC):
     def file_bytes(self) -> int:
         """Bytes of the model file to within 10 %, 1 % if large; ``TypeError`` if a file cannot hold the voters."""
         arrays: dict[str, NDArray[Any]] = {}
-        header = header_bytes(self.to_document(Tensors(arrays))) + sum(len(name) + _ENTRY for name in arrays)
-        return header + sum(array.nbytes for array in arrays.values())
+        return stored_bytes(self.to_document(Tensors(arrays)), arrays)
 
     @cached_property
     def column_bytes(self) -> int:

@@ -226,7 +226,7 @@ class BlendParameters(CommitteeEstimator):
             "gain": np.append(gains, unknown),
             "seconds": np.append(self.member_seconds_, getattr(self, "left_out_seconds_", unknown)),
             "nodes": of_members([one.n_nodes for one in voters.members]),
-            "nbytes": of_members([one.nbytes for one in voters.members]),
+            "nbytes": of_members(voters.member_nbytes),
             "file_bytes": [None if None in group else sum(group) for group in stored] + [0] * others,
             "predict_us": np.append(times, unknown),
             "left_out": [None] * len(self.member_names_) + [*self.left_out_.values()],
