@@ -243,6 +243,19 @@ def test_without_leave_or_without_a_member_it_is_raised(kind, on_interrupt, at):
     assert not hasattr(model, "committee_") and not hasattr(model, "left_out_")
 
 
+def test_a_second_layer_and_a_candidate_in_haste_have_a_line():
+    lines: list[str] = []
+    model = CommitteeClassifier(candidates=["lines"], second_layer=True, random_state=0)
+    model.set_callbacks(MemberLines(lines.append)).fit(*products())
+    losses = f"log loss {model.member_losses_[1]:#.4g} alone, {model.oof_loss_:#.4g} by the vote of 2"
+    assert len(lines) == 2 and lines[1].startswith(f"second_layer: {losses}; ")
+    lines.clear()
+    with pytest.warns(UserWarning, match="leaves no candidate its time"):
+        model.set_params(time_limit=1e-6).fit(*products())
+    assert [line.split(": ")[0] for line in lines] == ["lines", "lines", "second_layer"]
+    assert "1 of 1 candidates" in lines[1] and lines[2].startswith("second_layer: left out (no time); ")
+
+
 def test_an_interrupted_second_layer_is_left_out(monkeypatch):
     monkeypatch.setattr(SecondLayer, "_trained", lambda *_: signal.raise_signal(signal.SIGINT))
     model = CommitteeClassifier(candidates=["lines"], second_layer=True, on_interrupt="keep", random_state=0)

@@ -197,7 +197,7 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
             parse_bytes(self.max_size, "max_size")
 
     def _most_tasks(self, X: Any) -> int:
-        return len(self._wanted())
+        return len(self._wanted()) + (self.time_limit is not None)  # with a candidate in haste after those without time
 
     def _trained(self, rows: Any, counted: Mask, tasks: FitTasks) -> dict[str, Any]:
         from committee.learners.blend.portfolio import FitMemory, suited

@@ -287,11 +287,12 @@ class TimeLeft:
 
     @property
     def n_ended(self) -> int:
-        return len(self._took)
+        return min(len(self._took), self.n_candidates)
 
     @property
     def share(self) -> float:
-        return (len(self._took) + (self._fits / self._n_fits if self._n_fits else 0.0)) / self.n_candidates
+        ended = len(self._took) + (self._fits / self._n_fits if self._n_fits else 0.0)
+        return min(1.0, ended / self.n_candidates)
 
     @property
     def passed(self) -> float:
@@ -317,7 +318,7 @@ class MemberLines:
     """A callback that writes a line for each candidate of a committee of ensembles: its loss, and the time left.
 
     The losses of the candidate alone and of the vote so far are on held-out rows. The time left is estimated by the
-    candidates so far, or what `time_limit` leaves if that is less.
+    candidates so far, or what `time_limit` leaves if that is less. A second layer has the last line.
 
     Parameters
     ----------
@@ -341,7 +342,9 @@ class MemberLines:
     def setup(self, estimator: Any, context: Any) -> None:
         """Start the clock."""
         self._fit = context
-        self.time_left: TimeLeft = TimeLeft(context.max_subtasks, estimator.time_limit)
+        self.time_left: TimeLeft = TimeLeft(
+            context.max_subtasks - (estimator.time_limit is not None), estimator.time_limit
+        )
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Begin a candidate."""
@@ -350,8 +353,11 @@ class MemberLines:
             self.moved(context.task_name)
 
     def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> None:
-        """Write the line of a candidate that is trained or left out."""
+        """Write the line of a candidate that is trained or left out, at the end of the fit that of a second layer."""
         if context is self._fit:
+            model, name = fitted_estimator, "second_layer"
+            if name in getattr(model, "member_names_", []) or name in getattr(model, "left_out_", []):
+                self._write(f"{name}: {_scores(name, model)}; {duration_text(self.time_left.passed)} so far")
             return
         if context.parent is not self._fit:
             self.time_left.fit_ended()
@@ -364,6 +370,9 @@ class MemberLines:
         line += f"{left.n_ended} of {left.n_candidates} candidates, {duration_text(left.passed)} so far"
         if left.n_ended < left.n_candidates:
             line += f", {time_left_text(left)} left"
+        self._write(line)
+
+    def _write(self, line: str) -> None:
         if self.write is None:
             print(line, file=sys.stderr, flush=True)
         else:
