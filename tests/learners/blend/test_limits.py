@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
 from committee import CommitteeClassifier, CommitteeRegressor
@@ -187,6 +188,15 @@ def test_without_time_the_quickest_is_trained_on_a_sample_with_a_warning(kind, t
 def test_with_time_enough_it_is_the_fit_without_limit(kind):
     X, y = rows_for(kind)
     assert_same_bits(kind(**FAST | {"time_limit": 1e5}).fit(X, y), kind(**FAST).fit(X, y), X)
+
+
+@pytest.mark.usefixtures("small_members")
+def test_a_second_layer_reads_candidates_in_their_order():
+    X, y = products()
+    model = CommitteeClassifier(candidates=["lines", "boosting"], second_layer=True, cv=2, random_state=0)
+    limited = clone(model).set_params(time_limit=1e5).fit(X, y)
+    assert "second_layer" in limited.member_names_
+    assert_same_bits(limited, model.fit(X, y), X)
 
 
 @pytest.mark.slow

@@ -181,7 +181,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
             most_bytes=None if (limit := self._size_limit(rows)) is None else limit.most,
         )  # fmt: skip
         try:
-            return layer.added_to(vote, run.members)
+            return layer.added_to(vote, run.in_order)
         except KeyboardInterrupt:
             run.failed.append(LeftOut(SECOND_LAYER, "interrupted"))
             raise

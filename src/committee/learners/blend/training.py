@@ -117,9 +117,14 @@ class CandidateRun:
             reasons = "; ".join(f"{one.name}: {one.reason}" for one in self.failed)
             raise ValueError(f"no member could be trained on {len(self.fits.rows)} rows ({reasons})")
         if self._weighed is None or self._weighed[0] != len(self.members):
-            place = {one.name: k for k, one in enumerate(self.candidates)}
-            self._weighed = len(self.members), self.weigh(sorted(self.members, key=lambda one: place[one.name]))
+            self._weighed = len(self.members), self.weigh(self.in_order)
         return self._weighed[1]
+
+    @property
+    def in_order(self) -> list[Member]:
+        """Members in the order in which they stand in the vote."""
+        place = {one.name: k for k, one in enumerate(self.candidates)}
+        return sorted(self.members, key=lambda one: place[one.name])
 
     def extend(self, by: Callable[[CandidateRun, WeightedVote], WeightedVote]) -> None:
         self._weighed = len(self.members), by(self, self.vote())
