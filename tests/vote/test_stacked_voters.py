@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from dataclasses import replace
 from functools import cache
@@ -82,6 +83,17 @@ def test_files_and_pickles_hold_them_once(n_classes, tmp_path):
     assert sum(model.voters.file_bytes) + model.column_bytes == pytest.approx(model.file_bytes, rel=0.1)
 
 
+def test_files_hold_no_reference_to_a_committee_with_references(tmp_path):
+    one = TreeVoter(max_depth=1).fit(X, LABELS).committee_
+    for _ in range(4):
+        one = Committee(MemberCommittees([one, one]), np.full(2, 0.5), one.classes, Share(), one.table)
+    one.save(tmp_path / "model")
+
+    stored = contents((tmp_path / "model").read_bytes())[0]["model"]["voters"]
+    assert json.dumps(stored).count('"same"') == 15  # all but one of 16 trees
+    assert_array_equal(load(tmp_path / "model").predict_proba(X), one.predict_proba(X))
+
+
 FIRST = ("voters", "members", 2, "voters", "first", "members")
 SECOND = ("voters", "members", 2, "voters", "second")
 SIZES = "voters.2.voters.sizes"
@@ -97,6 +109,7 @@ def nested(document: Any, _: Any) -> None:
     ("change", "message"),
     [
         (tell(*FIRST, 1, "same", value="voters.7."), "member 1 is that at 'voters.7.', and the file holds none there"),
+        (tell("voters", "members", 3, value={"same": "voters.2."}), "member 3 is that at 'voters.2.', and"),
         (tell(*FIRST, 1, "same", value=0), "'same' is a int"),
         (tell(*FIRST, 1, "same", value="voters.1."), "a first layer holds a committee twice"),
         (put(SIZES, 1, 3), "sizes do not count the 3 committees of a first layer"),

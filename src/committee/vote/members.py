@@ -24,6 +24,12 @@ from committee.vote.weighted_votes import stored_bytes
 from committee.voters.estimators import EstimatorVoters, RegressorVoters
 from committee.voters.protocol import VoteKind, VoterIndex, Voters
 
+_REFERENCES = None
+"""Key in `Tensors.shared` of the number of references so far.
+
+None of these leads to a committee with references of its own: a small file could then hold a vote of any size.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class MemberCommittees:
@@ -140,8 +146,12 @@ class MemberCommittees:
             own = tensors.member(number)
             if (place := tensors.shared.setdefault(id(one), own.prefix)) != own.prefix:
                 members.append({"same": place})
+                tensors.shared[_REFERENCES] = tensors.shared.get(_REFERENCES, 0) + 1
                 continue
+            references = tensors.shared.get(_REFERENCES)
             described = one.to_document(own)
+            if tensors.shared.get(_REFERENCES) != references:
+                del tensors.shared[id(one)]
             if described["table"] is not None:  # equal ones are stored once
                 place = first.setdefault(json.dumps(described["table"]), number)
                 described["table"] = described["table"] if place == number else place
@@ -176,6 +186,7 @@ class MemberCommittees:
                 if (place := field(described, "same", str)) not in tensors.shared:
                     raise ValueError(f"member {number} is that at {place!r}, and the file holds none there")
                 members.append(tensors.shared[place])
+                tensors.shared[_REFERENCES] = tensors.shared.get(_REFERENCES, 0) + 1
                 continue
             if type(described) is dict and type(place := described.get("table")) is int:
                 if not 0 <= place < number or members[place].table is None:
@@ -186,8 +197,10 @@ class MemberCommittees:
                 raise ValueError(f"member {number} is not a committee")
             kind = resolve_name(COMMITTEES[name])
             own = tensors.member(number)
+            references = tensors.shared.get(_REFERENCES)
             members.append(kind.from_document(described, own))
-            tensors.shared[own.prefix] = members[-1]
+            if tensors.shared.get(_REFERENCES) == references:
+                tensors.shared[own.prefix] = members[-1]
         return cls(members)
 
     def check_columns(self, table: TableSchema | None) -> None:
