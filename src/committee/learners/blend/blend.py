@@ -424,7 +424,9 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         other libraries, and with a second layer.
         """
         check_is_fitted(self)
-        self._refuse_other_members(AttributeError, "feature_importances_ are those of members that read the columns")
+        self._refuse_other_members(
+            AttributeError, "feature_importances_ are those of committee's own members that read columns"
+        )
         total = np.zeros(self.table_.n_features)
         for weight, one in self._fits:
             voters = one.voters

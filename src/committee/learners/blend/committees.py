@@ -46,6 +46,8 @@ from committee.vote.links.mean import Identity, Log
 from committee.vote.links.probability import Share
 
 LEAST_ROWS_STACKED = 500
+MOST_COPIES = 1.05
+"""Copies of a row, by whole weights, below which a second layer is tried."""
 
 
 @with_parameters
@@ -190,6 +192,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
         return (
             self.effort == "best"
             and len(rows) >= LEAST_ROWS_STACKED
+            and rows.count < MOST_COPIES * len(rows)
             and copied_rows(rows, n_threads(self.n_jobs)) is None
         )
 
@@ -227,7 +230,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
         if output not in ("probability", "score", None):
             raise ValueError(f"output={output!r} is not available for a classifier; give 'probability' or 'score'.")
         check_is_fitted(self)
-        self._refuse_other_members(TypeError, "contributions are those of members that read the columns")
+        self._refuse_other_members(TypeError, "contributions are those of committee's own members that read columns")
         rows, threads = self.validate_rows(X), n_threads(self.n_jobs)
         shares = self._by_part(probability_contributions(self.committee_, rows, n_threads=threads), parts=parts)
         return shares[:, :, 1] - shares[:, :, 0] if output == "score" and shares.shape[2] == 2 else shares
@@ -342,7 +345,7 @@ class CommitteeRegressor(Blend, BaseRegressor):
         if output not in ("prediction", "score", None):
             raise ValueError(f"output={output!r} is not available for a regressor; give 'prediction'.")
         check_is_fitted(self)
-        self._refuse_other_members(TypeError, "contributions are those of members that read the columns")
+        self._refuse_other_members(TypeError, "contributions are those of committee's own members that read columns")
         if isinstance(self.number_loss.link, Log):
             raise ValueError(
                 f"boosting on the {self.number_loss.name} loss predicts exp(F), which is not a sum over features; "

@@ -378,7 +378,7 @@ class ReducibleBlend(NamedCalls):
         if not isinstance(self.committee_.voters, MemberCommittees):
             raise ValueError(f"this model was trained on rows of one class; there is nothing to {what}.")
         if what != "leave out":
-            self._refuse_other_members(TypeError, f"{what} works on members that read the columns")
+            self._refuse_other_members(TypeError, f"{what} works on committee's own members that read columns")
 
 
 def most_nodes(blend: Any, max_nodes: float, least: int) -> float:
