@@ -102,7 +102,7 @@ def expand(written: dict[str, Any]) -> None:
     for _, described in objects(written):
         if described.get("kind") == "members":
             for member in described["members"]:
-                if type(member["table"]) is int:
+                if type(member.get("table")) is int:
                     member["table"] = described["members"][member["table"]]["table"]
         if "unknown" in described and type(described["values"]) is str:
             described["values"] = list(CategoryValues.from_json(described).values)

@@ -62,6 +62,8 @@ from committee.files.documents import Estimate, Provenance
 from committee.learners.reweighting.leaf_cuts import share_subtrees
 from committee.objectives.losses import Huber, Quantile, Quantiles, Tweedie
 from committee.report.provenance import row_sketch
+from committee.vote.links.probability import Share
+from committee.vote.members import MemberCommittees, StackedVoters, stacked_columns
 from committee.voters.rounds import Rounds
 from committee.voters.shared_forest import SharedForest
 from tests.small_portfolio import use_small_members
@@ -413,6 +415,19 @@ add("committee_regressor", "mixed", "number", with_small_members(CommitteeRegres
 
 add("committee_compact", "mixed", "text 3", with_small_members(CommitteeClassifier(**ALL_MEMBERS)))
 add("committee_compact_regressor", "mixed", "number", with_small_members(CommitteeRegressor(**ALL_MEMBERS)))
+
+
+def stacked(X: Any, y: Any) -> Committee:
+    """A committee alone, of a forest, boosting, and a second layer that reads both."""
+    members = [model.fit(X, y).committee_ for model in (FOREST, gradient("log_loss", "text 3"))]
+    Z = stacked_columns(np.stack([one.predict_proba(X) for one in members], axis=1))
+    second = gradient("log_loss", "text 3").fit(Z, y).committee_
+    voters = StackedVoters(MemberCommittees(members), np.ones(2, dtype=np.int64), second.voters)
+    fits = MemberCommittees([*members, replace(second, voters=voters, table=None)])
+    return Committee(fits, np.array([0.5, 0.25, 0.25]), second.classes, Share())
+
+
+add("committee_stacked", "plain", "text 3", stacked)
 
 # sets and intervals
 add(
