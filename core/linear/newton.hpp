@@ -99,7 +99,7 @@ struct Probit {
   }
 };
 
-// The gradient and curvature of probit in singles, to some 1e-5: half the time, for scores that only elect.
+// The gradient and curvature of probit in single precision, to 2e-5 for -1e6 < x < 13; beyond 13 they are 0.
 struct RoughProbit {
   // exp(-a^2 / 2) / sqrt(2 pi); 0 beyond 13, where it is hardly a normal number.
   template <class Singles>
@@ -120,7 +120,7 @@ struct RoughProbit {
     const Singles v = rounded(x), furthest = Singles{} + 1e6f;  // whose powers are still numbers
     const auto left = v < 0.0f;
     const Singles size = select(left, -v, v), a = select(size < furthest, size, furthest);
-    // r(a) as above, by polynomials of less degree: relative error below 1e-7
+    // r(a) as above, by polynomials of less degree: relative error about 1e-7, before rounding
     const Singles rest = polynomial(a, 0.00452246005f, 0.0450458005f, 0.219853163f, 0.595750868f, 0.797884643f);
     const Singles below = polynomial(a, 0.00452245958f, 0.0450459979f, 0.228881478f, 0.686365247f, 1.20209658f, 1.0f);
     const Singles upper = a * below + rest, density = density_at(a), larger = upper - density * below;

@@ -1,4 +1,4 @@
-// Numbers of half the length: eight or sixteen at a time, in vectors of the lengths that eight doubles have.
+// Single-precision numbers: eight or sixteen at a time, in vectors of the lengths that eight doubles have.
 #pragma once
 
 #include <cstdint>

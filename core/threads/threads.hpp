@@ -1,7 +1,7 @@
 // threads/: what every kernel rests on.
 //   threads     ThreadTeam, blocks of rows, sums with a fixed order of blocks
 //   interrupt   Ctrl-C and exceptions of other threads stop a long call
-//   lanes       eight doubles per operation; lane_types: one type per instruction set; singles: half as long numbers
+//   lanes       eight doubles per operation; lane_types: one type per instruction set; singles: single precision
 //   vector      std::vector with signed sizes; conversions between counts and packed words
 //
 // Threads that live for one call. Work is cut into parts whose number does not depend on the number of

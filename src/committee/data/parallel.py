@@ -38,7 +38,7 @@ def n_processes(jobs: int, tasks: int) -> int:
 
 
 class _BlasLimit:
-    """One limit for all threads of the process: the first to ask sets it, the last to leave lifts it."""
+    """BLAS limit of the process: set when the first fit begins, lifted when the last one ends."""
 
     def __init__(self) -> None:
         self.begin()

@@ -302,9 +302,11 @@ def refuse_second_layer(voters: Any, what: str, error: type[Exception] = TypeErr
     """Refuse a second layer, or committees with one, for `what` needs members that read the columns."""
     members = voters.members if isinstance(voters, MemberCommittees) else ()
     if isinstance(voters, StackedVoters) or any(isinstance(one.voters, StackedVoters) for one in members):
+        alone = all(isinstance(one.voters, StackedVoters) for one in members)
+        remedy = "Train" if alone else "Use model.without('second_layer'), or train"
         raise error(
-            f"{what}, and the member 'second_layer' reads the probabilities of the others. Use "
-            "model.without('second_layer'), or train with second_layer=False."
+            f"{what}, and the member 'second_layer' reads the probabilities of the others. {remedy} with "
+            "second_layer=False."
         )
 
 

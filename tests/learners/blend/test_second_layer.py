@@ -205,9 +205,13 @@ def test_it_is_left_out_with_the_reason(monkeypatch):
     rare = np.where(np.arange(len(y)) < 2, 2, noise)
     splits = [(np.r_[0, 2:150, 150:200], np.r_[1, 200:300]), (np.r_[0, 200:300], np.arange(2, 200))]
     lacking = CommitteeClassifier(candidates=["boosting"], **SETTINGS | {"cv": splits}).fit(X, rare)
-    assert lacking.left_out_["second_layer"] == "a fold has all rows of a class"
+    assert lacking.left_out_["second_layer"] == "the held-out rows of a class are all in one part of the folds"
+    single = CommitteeClassifier(candidates=["boosting"], **SETTINGS).fit(X, np.where(np.arange(len(y)) < 1, 2, noise))
+    assert single.left_out_["second_layer"] == "a class has no held-out rows"
     CommitteeClassifier(candidates=["boosting"], time_limit=600.0, **SETTINGS).fit(X, y)
     layer, vote, candidates = calls[-1]
+    by_heart = replace(layer, seconds=None, training_losses=lambda vote: np.full(len(layer.labels), 9.0))
+    assert by_heart.added_to(vote, candidates).left_out[-1].reason == "worse on training rows"
     (late,) = replace(layer, seconds=0.0).added_to(vote, candidates).left_out
     assert 0.0 < layer.seconds < 600.0 and late.reason.startswith("no time")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -44,6 +44,7 @@ from committee.vote.explain.contributions import probability_contributions
 from committee.vote.explain.tree_contributions import Output, tree_contributions
 from committee.vote.links.mean import Identity, Log
 from committee.vote.links.probability import Share
+from committee.vote.members import MemberCommittees
 
 LEAST_ROWS_STACKED = 500
 MOST_COPIES = 1.05
@@ -62,8 +63,8 @@ class CommitteeClassifier(Blend, BaseClassifier):
     The member of least gain to the vote is removed as long as this is at most `min_gain` standard errors. A member
     trained on folds votes by the mean of its fits.
 
-    A second layer is one more member: boosting, in five fits on other rows, on the columns ln max(p_lk(x), 1e-4) of the
-    held-out probabilities p_l of all candidates l, of two classes their log-odds. Equation: second-layer
+    A second layer is one more member: boosting, in up to five fits, on the columns ln max(p_lk(x), 1e-4) of the
+    held-out probabilities p_l of the library's candidates l, of two classes their log-odds. Equation: second-layer
     (docs/theory.md).
 
     Attributes
@@ -105,10 +106,11 @@ class CommitteeClassifier(Blend, BaseClassifier):
 
     second_layer: bool | Literal["auto"] = parameter(
         "auto",
-        """Boosting on the held-out probabilities of all candidates, which joins the vote if that lowers the held-out
-        loss by more than a standard error. "auto": with the effort "best", from 500 rows, unless rows were repeated or
-        resampled. True: always, False: never. Contributions, importances, `prune`, `distil` and ONNX refuse it; use
-        ``model.without("second_layer")``, or False if it has all the weight.""",
+        """Boosting on the held-out probabilities of the library's candidates, which joins the vote if that lowers the
+        held-out loss by more than a standard error. "auto": with the effort "best", from 500 rows, unless rows were
+        repeated or resampled, `cv` is a splitter, or the vote would have a larger loss on training rows than on
+        held-out ones. True: whenever there are folds, False: never. Contributions, importances, `prune`, `distil` and
+        ONNX refuse it; use ``model.without("second_layer")``, or False if it has all the weight.""",
         after="min_gain",
     )
 
@@ -181,6 +183,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
             weighed=lambda members: self._selected(members, known, rows, validation),
             seconds=None if run.plan is None else run.plan.left(),
             most_bytes=None if (limit := self._size_limit(rows)) is None else limit.most,
+            training_losses=self._training_losses(run, validation) if self.second_layer == "auto" else None,
         )  # fmt: skip
         try:
             return layer.added_to(vote, run.in_order)
@@ -188,9 +191,21 @@ class CommitteeClassifier(Blend, BaseClassifier):
             run.failed.append(LeftOut(SECOND_LAYER, "interrupted"))
             raise
 
+    def _training_losses(self, run: CandidateRun, validation: ValidationRows) -> Callable[[WeightedVote], F64]:
+        def losses(vote: WeightedVote) -> F64:
+            committee, rows = self._vote(vote), run.fits.rows
+            assert isinstance(rows, Rows) and isinstance(committee.voters, MemberCommittees)
+            given = run.fits.given if committee.voters.reads_tables else None
+            cells = rows.cells[validation.row] if given is None else given[validation.row]
+            tally = committee.voters.tally(cells, committee.weights, n_threads(self.n_jobs))
+            return self._losses(committee.probability_of(tally), rows, validation)
+
+        return losses
+
     def _suits_second_layer(self, rows: Rows) -> bool:
         return (
             self.effort == "best"
+            and not self._has_splitter
             and len(rows) >= LEAST_ROWS_STACKED
             and rows.count < MOST_COPIES * len(rows)
             and copied_rows(rows, n_threads(self.n_jobs)) is None

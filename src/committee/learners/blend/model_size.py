@@ -335,7 +335,7 @@ class ReducibleBlend(NamedCalls):
         """Return a copy without some members; this committee is unchanged.
 
         The weights of the others keep their proportions. There is no held-out estimate of their vote: ``oof_loss_``,
-        ``oof_score_`` are NaN.
+        ``oof_score_`` are NaN. A second layer keeps the fits of members that it reads, also of those left out.
 
         Parameters
         ----------

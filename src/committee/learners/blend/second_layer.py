@@ -48,6 +48,7 @@ class SecondLayer:
     weighed: Callable[[Sequence[Member]], WeightedVote]
     seconds: float | None
     most_bytes: float | None  # of all members in a file
+    training_losses: Callable[[WeightedVote], F64] | None  # of these rows by all fits, where they are to be no larger
 
     def added_to(self, vote: WeightedVote, candidates: Sequence[Member]) -> WeightedVote:
         """Return the vote with a second layer if that lowers its loss by more than a standard error."""
@@ -75,6 +76,9 @@ class SecondLayer:
             sizes = MemberCommittees(second.fits).file_bytes
             if sum(n or 0 for n in sizes) > self.most_bytes:
                 return _left_out(vote, "size", loss, member.seconds)
+        # the candidates' probabilities of rows that they have learned by heart may mean something else
+        if self.training_losses is not None and float(share @ self.training_losses(second)) > second.loss:
+            return _left_out(vote, "worse on training rows", loss, member.seconds)
         return replace(second, row=vote.row, known=vote.known, left_out=[*vote.left_out, *second.left_out])
 
     def _first_layer(self, vote: WeightedVote, candidates: Sequence[Member]) -> list[Member]:
@@ -99,12 +103,14 @@ class SecondLayer:
         sizes = np.array([len(one.committees) for one in layer], dtype=np.int64)
         weights, part = self.validation.weights, self.fold % N_FITS
         n_classes = layer[0].predictions.shape[1]
+        if len(np.unique(self.labels)) < n_classes:
+            raise ValueError("a class has no held-out rows")
         uniform = bool((weights == weights[0]).all())
         evidence, fits = np.empty((len(X), n_classes)), list[Committee]()
         for k in np.unique(part).tolist():
             train = part != k
             if len(np.unique(self.labels[train])) < n_classes:
-                raise ValueError("a fold has all rows of a class")
+                raise ValueError("the held-out rows of a class are all in one part of the folds")
             model = GradientBoostingClassifier(**SETTINGS, random_state=self.seed + k, n_jobs=self.n_jobs)
             if self.seconds is not None:
                 model.set_callbacks(Deadline(self.seconds / N_FITS))

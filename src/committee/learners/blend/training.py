@@ -127,6 +127,8 @@ class CandidateRun:
         return sorted(self.members, key=lambda one: place[one.name])
 
     def extend(self, by: Callable[[CandidateRun, WeightedVote], WeightedVote]) -> None:
+        if self._ended == "stopped":
+            return
         self._weighed = len(self.members), by(self, self.vote())
 
     def fitted(self) -> dict[str, Any]:
