@@ -77,7 +77,8 @@ def thresholds(part: Any, p: int, depth: int = 0) -> list[list[float]]:
     if isinstance(part, Forest):
         split = (part.feature >= 0) & (np.diff(part.category_offset) == 0) & np.isfinite(part.threshold)
         for column, threshold in zip(part.feature[split].tolist(), part.threshold[split].tolist(), strict=True):
-            found[column].append(threshold)
+            if column < p:  # a second layer has columns of its own
+                found[column].append(threshold)
     elif depth < 8:
         inner = list(part) if isinstance(part, list | tuple) else list(getattr(part, "__dict__", {}).values())
         named = [each for each in inner if "committee." in type(each).__module__ or isinstance(each, list | tuple)]

@@ -67,7 +67,7 @@ _PHRASES = {
     ", and the attributes that describe a training are not set": "",
     "left_out_ names the others": "the table of members names the others",
     "is not among categorical_features; name it there": "was learned as numbers; name it by --categorical when fitting",
-    "Use model.without('second_layer'), or train with second_layer=False": "Train with second_layer=False",
+    "Use model.without('second_layer'), or train": "Train",
     "cannot be converted: estimator is": "cannot be converted: it is",
     "it must be a fitted classifier.": "it must be a fitted classifier or regressor.",
     "for which there is no adapter": "a kind that is not supported",

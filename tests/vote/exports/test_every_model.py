@@ -35,7 +35,7 @@ NO_TREES = {
     **dict.fromkeys(("boosting_tree", "boosting_tree_majority", "boosting_tree_sampled"), "random votes along paths"),
     **dict.fromkeys(("matryoshka", "matryoshka_greedy", "matryoshka_learners"), "random votes along paths"),
     **dict.fromkeys(("probabilistic", "probabilistic_learners"), "random votes along paths"),
-    **dict.fromkeys(("committee", "committee_two", "committee_regressor"), "whole committees"),
+    **dict.fromkeys(("committee", "committee_two", "committee_stacked", "committee_regressor"), "whole committees"),
     **dict.fromkeys(("committee_compact", "committee_compact_regressor"), "whole committees"),
     **dict.fromkeys(("adaboost_of_trees", "reweighted_bagging", "reweighted_learners"), "fitted estimators"),
     **dict.fromkeys(("functional_regressor", "functional_rounds", "functional_three"), "fitted estimators"),
