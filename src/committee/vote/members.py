@@ -318,17 +318,20 @@ class _FirstLayer:
         self._total = np.zeros((n, len(voters.sizes), voters.n_classes))
         candidate = np.repeat(np.arange(len(voters.sizes)), voters.sizes)
         self._wanted = {id(one): int(k) for one, k in zip(voters.first.members, candidate, strict=True)}
+        self._columns: F64 | None = None
 
     def add(self, one: Any, answer: F64) -> None:
         if (k := self._wanted.pop(id(one), None)) is not None:
             self._total[:, k] += answer / self._voters.sizes[k]
 
     def columns(self, rows: Any, n_threads: int) -> F64:
-        members = self._voters.first.members
-        left = [t for t, one in enumerate(members) if id(one) in self._wanted]
-        for t, answer in zip(left, self._voters.first.answers(left, rows, n_threads), strict=True):
-            self.add(members[t], answer)
-        return stacked_columns(self._total)
+        if self._columns is None:  # the same for every fit of the layer
+            members = self._voters.first.members
+            left = [t for t, one in enumerate(members) if id(one) in self._wanted]
+            for t, answer in zip(left, self._voters.first.answers(left, rows, n_threads), strict=True):
+                self.add(members[t], answer)
+            self._columns = stacked_columns(self._total)
+        return self._columns
 
 
 class _EncodedRows:

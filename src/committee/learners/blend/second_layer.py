@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import norm
 
 from committee.data.number_types import F64, Mask
 from committee.data.rows import inner_weights
 from committee.learners.blend.candidates import LeftOut
 from committee.learners.blend.out_of_fold import FAILURES, Member, ValidationRows, tempered
 from committee.learners.blend.time_plan import NO_TIME, Deadline
-from committee.learners.blend.weights import WeightedVote
+from committee.learners.blend.weights import WeightedVote, mean_and_error
 from committee.learners.gradient.gradient_boosting import GradientBoostingClassifier
 from committee.vote.committee import Committee
 from committee.vote.links.temperature import best_temperature
@@ -58,19 +57,15 @@ class SecondLayer:
         try:
             with warnings.catch_warnings(action="ignore"):
                 member = self._trained(self._first_layer(vote, candidates))
-        except FAILURES as error:
-            return _left_out(vote, str(error) or type(error).__name__, seconds=time.perf_counter() - begun)
+        except FAILURES as failure:
+            return _left_out(vote, str(failure) or type(failure).__name__, seconds=time.perf_counter() - begun)
         member = replace(member, seconds=time.perf_counter() - begun)
         second = self.weighed([*vote.members, member])
         share = self.validation.weights / self.validation.weights.sum()
         assert vote.predictions is not None and second.predictions is not None
-        falls = self.losses(vote.predictions) - self.losses(second.predictions)
-        fall = float(share @ falls)
-        unit = float(np.sqrt((share**2).sum()))  # standard error of a mean of rows that deviate by 1
+        fall, error = mean_and_error(self.losses(vote.predictions) - self.losses(second.predictions), share)
         loss = float(share @ self.losses(member.predictions[self.known]))
-        if SECOND_LAYER not in [one.name for one in second.members] or not fall > unit * norm(
-            np.sqrt(share) * (falls - fall)
-        ):
+        if SECOND_LAYER not in [one.name for one in second.members] or not fall > error:
             return _left_out(vote, "no weight", loss, member.seconds)
         if self.most_bytes is not None:
             sizes = MemberCommittees(second.fits).file_bytes
@@ -91,11 +86,14 @@ class SecondLayer:
             and not reads_tables(one.committees[0])
             and np.isfinite(one.predictions[self.known]).all()
         ]
-        factors = [one.temperature / chosen[one.name].temperature for one in suited if one.name in chosen]  # type: ignore[operator]
+        sharp = {one.name: one.temperature for one in vote.members}
+        factors = [own / new for one in suited if (own := one.temperature) and (new := sharp.get(one.name))]
         if not factors:
             raise ValueError("no member of the vote is one of committee's own learners")
-        others = {one.name: replace(one, committees=one.committees[:FITS_OF_OTHERS]) for one in suited}
-        return [chosen.get(one.name) or others[one.name].sharpened(factors[0]) for one in suited]
+        return [
+            chosen.get(one.name) or replace(one, committees=one.committees[:FITS_OF_OTHERS]).sharpened(factors[0])
+            for one in suited
+        ]
 
     def _trained(self, layer: Sequence[Member]) -> Member:
         X = stacked_columns(np.stack([one.predictions[self.known] for one in layer], axis=1))

@@ -370,6 +370,13 @@ def common_rows(members: Sequence[Member]) -> Mask:
     return np.asarray(known)
 
 
+def mean_and_error(values: F64, share: F64) -> tuple[float, float]:
+    """Mean of rows with weights `share`, which sum to 1, and its standard error."""
+    mean = float(share @ values)
+    unit = float(np.sqrt((share**2).sum()))  # standard error of a mean of rows that deviate by 1
+    return mean, unit * float(norm(np.sqrt(share) * (values - mean)))
+
+
 def select_members(
     members: Sequence[Member],
     known: Mask,
@@ -392,16 +399,14 @@ def select_members(
         return weights, np.tensordot(weights, np.stack(predictions), 1)
 
     share = row_weights / row_weights.sum()
-    unit = float(np.sqrt((share**2).sum()))  # standard error of a mean of rows that deviate by 1
 
     def rises_without(predictions: Sequence[F64], mean: F64) -> tuple[F64, F64]:
         # rise of the loss without each member, and its standard error
         if len(predictions) == 1:
             return np.zeros(1), np.zeros(1)
         others = ([*predictions[:k], *predictions[k + 1 :]] for k in range(len(predictions)))
-        rises = [losses(vote(each)[1]) - losses(mean) for each in others]
-        gains = np.array([float(share @ rise) for rise in rises])
-        return gains, unit * np.array([norm(np.sqrt(share) * (r - g)) for r, g in zip(rises, gains, strict=True)])
+        found = [mean_and_error(losses(vote(each)[1]) - losses(mean), share) for each in others]
+        return np.array([gain for gain, _ in found]), np.array([error for _, error in found])
 
     chosen = [one for one in members if np.isfinite(one.predictions[known, 0]).all()]
     predictions = [one.predictions[known] for one in chosen]
