@@ -259,7 +259,7 @@ def test_a_second_layer_and_a_candidate_in_haste_have_a_line():
 def test_an_interrupted_second_layer_is_left_out(monkeypatch):
     monkeypatch.setattr(SecondLayer, "_trained", lambda *_: signal.raise_signal(signal.SIGINT))
     model = CommitteeClassifier(candidates=["lines"], second_layer=True, on_interrupt="keep", random_state=0)
-    with pytest.warns(UserWarning, match="the members were chosen from 1 finished"):
+    with pytest.warns(UserWarning, match="interrupted: the second layer is left out"):
         model.fit(*products())
     assert model.member_names_ == ["lines"] and model.left_out_ == {"second_layer": "interrupted"}
 

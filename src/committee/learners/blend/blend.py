@@ -278,10 +278,13 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or not run.members:
                 raise
-            warn_user(
-                f"the fit was interrupted: the members were chosen from {len(run.members)} finished candidates out "
-                f"of {len(run.candidates)}; left_out_ names the others.",
-            )
+            if any(one.reason == "interrupted" for one in run.failed):
+                warn_user("the fit was interrupted: the second layer is left out, and the candidates are all trained.")
+            else:
+                warn_user(
+                    f"the fit was interrupted: the members were chosen from {len(run.members)} finished candidates out "
+                    f"of {len(run.candidates)}; left_out_ names the others.",
+                )
             return run.fitted()
 
     def _without_folds(self, fits: FoldTrainer) -> dict[str, Any]:
