@@ -154,6 +154,8 @@ def test_rows_of_the_training_are_known_where_new_ones_are_meant(folder, tmp_pat
         assert known in succeed(command, model, table, "--on", "validation").stderr
         assert known not in succeed(command, model, table, "--on", "oob").stderr
         assert known not in succeed(command, model, folder / "new.csv", "--on", "validation").stderr
+    said = succeed("evaluate", model, table).stderr  # no claim that the figures of new rows are worse
+    assert f"{known}, or on equal ones; give rows not used in training to estimate" in " ".join(said.split())
     said = fail("certify", model, table)
     assert known in said and "--on oob" in said
     assert "error at most" in succeed("certify", model, table, "--on", "oob").stdout

@@ -117,7 +117,7 @@ def margins(
         given = read_labelled_rows(learner, data, options.target, table, weight=options.weight)
         if options.on == "validation" and (known := learned_from(learner, known_rows(learner, given.X))):
             advice = out_of_bag_advice(learner, checked=False)
-            note(f"{known}; margins of new rows are smaller: give rows not used in training{advice}")
+            note(f"{known}; margins of new rows may be smaller: give rows not used in training{advice}")
         voting = _voting(learner, given, options.on)
         before = _distribution(learner, given, voting)
         after: MarginDistribution | None = None

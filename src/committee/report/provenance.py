@@ -78,7 +78,7 @@ def known_rows_sentence(model: Any, known: RowOverlap | None, found: Evaluation 
             return None
         return suspicious_accuracy(model, found["accuracy"], found.n_rows)
     learned = learned_from(model, known)
-    return learned and f"{learned}; on new rows the figures are worse"
+    return learned and f"{learned}; give rows not used in training to estimate the figures of new rows"
 
 
 def learned_from(model: Any, known: RowOverlap | None) -> str | None:
