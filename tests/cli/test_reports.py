@@ -317,6 +317,7 @@ def test_explain_refuses(iris_models, tmp_path):
         ("predicts numbers; leave out --class", "numbers", "--class", "a"),
         ("unknown ending for a picture; use one of .svg, .png, .pdf", "classes", "--picture", tmp_path / "row.gif"),
         (trees, "lines"),
+        ("fit one with -m gradient_boosting or -m random_forest", "lines"),
     ]
     for message, model, *options in cases:
         assert message in fail("explain", iris_models / f"{model}.st", iris_models / "new.csv", *options)

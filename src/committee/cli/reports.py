@@ -250,8 +250,8 @@ def explain(
             found = RowExplanation.of(model_inside(learner), X[row : row + 1], 0, label=of_row)
         except TypeError as error:
             raise ValueError(
-                f"{model} cannot be explained: {error} Models of trees can, such as committee, gradient_boosting and"
-                " random_forest"
+                f"{model} cannot be explained: {error} Models of trees can: fit one with -m gradient_boosting or"
+                " -m random_forest"
             ) from error
         name = f"row {row:,} of {data} (the first is 0)"
         sets = set_of_row(learner, X[row : row + 1])
