@@ -238,6 +238,7 @@ def test_what_needs_the_columns_names_the_remedy():
             use(model)
         use(left)
     assert_allclose(left.contributions(X).sum(axis=1), left.predict_proba(X))
+    assert model.distil(X[:100], max_nodes=0.5).nodes_before == model.committee_.n_nodes
     rest = model.without(*(name for name in model.member_names_ if name != "second_layer"))
     assert rest.member_names_ == ["second_layer"]
     assert_array_equal(rest.predict_proba(X), model.member("second_layer").predict_proba(X))

@@ -109,8 +109,8 @@ class CommitteeClassifier(Blend, BaseClassifier):
         """Boosting on the held-out probabilities of the library's candidates, which joins the vote if that lowers the
         held-out loss by more than a standard error. "auto": with the effort "best", from 500 rows, unless rows were
         repeated or resampled, `cv` is a splitter, or the vote would have a larger loss on training rows than on
-        held-out ones. True: whenever there are folds, False: never. Contributions, importances, `prune`, `distil` and
-        ONNX refuse it; use ``model.without("second_layer")``, or False if it has all the weight.""",
+        held-out ones. True: whenever there are folds, False: never. Contributions, importances, `prune` and ONNX
+        refuse it; use ``model.without("second_layer")``, or False if it has all the weight.""",
         after="min_gain",
     )
 

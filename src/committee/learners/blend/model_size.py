@@ -264,7 +264,7 @@ class ReducibleBlend(NamedCalls):
         Raises
         ------
         TypeError
-            If a member is of another library, or a second layer.
+            If a member is of another library.
         ValueError
             If `max_nodes` is neither share nor number, no learner is so small, the rows are fewer than eight, sparse,
             or do not suit the committee, one of `X_val` and `y_val` is missing, or the committee was trained on one
@@ -377,8 +377,10 @@ class ReducibleBlend(NamedCalls):
         check_is_fitted(self, "committee_")
         if not isinstance(self.committee_.voters, MemberCommittees):
             raise ValueError(f"this model was trained on rows of one class; there is nothing to {what}.")
-        if what != "leave out":
-            self._refuse_other_members(TypeError, f"{what} works on committee's own members that read columns")
+        if what == "distil":
+            self._refuse_foreign(TypeError, "distil works on committee's own members")
+        elif what == "prune":
+            self._refuse_other_members(TypeError, "prune works on committee's own members that read columns")
 
 
 def most_nodes(blend: Any, max_nodes: float, least: int) -> float:
