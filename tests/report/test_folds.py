@@ -33,7 +33,7 @@ def test_groups_are_those_of_stratified_group_k_fold():
     splitter = StratifiedGroupKFold(4, shuffle=True, random_state=3)
     numbers = pd.factorize(GROUPS)[0]
     expected = cross_validate(GaussianNB(), X_IRIS, Y_IRIS, cv=splitter, groups=numbers)["test_score"]
-    assert accuracies(result) == expected.tolist()
+    assert accuracies(result) == expected.tolist() and "4 folds of whole groups, seed 3" in table_sentence(result)
     for train, test in Folds.of(4, groups=GROUPS).splits(Y_IRIS, of_classes=True):
         assert not set(GROUPS[train]) & set(GROUPS[test])
     frame = pl.DataFrame(X_IRIS).with_columns(patient=GROUPS)
@@ -100,7 +100,7 @@ TWO_GROUPS = {
         (TWO_GROUPS, "of one class; use more folds than folds=2, or leave out groups="),
         ({"time": GROUPS, "groups": GROUPS}, "groups and time are both given"),
         ({"time": GROUPS, "repeats": 2}, "repeats=2 does not go with time"),
-        ({"time": np.arange(150)}, "the training rows of fold 1 in order of 'time' are of one class; use fewer folds"),
+        ({"time": np.arange(150)}, "the training rows of fold 1 in order of time are of one class; use fewer folds"),
         ({"time": np.where(GROUPS == 3, np.nan, GROUPS)}, "time is missing in"),
         ({"time": list("abc") * 50}, "has no order of time; give numbers or dates"),
         ({"time": "day"}, "'day' is no column"),

@@ -32,8 +32,8 @@ class Folds:
     seed: int = 0
     groups: Rows | None = None  # numbers of the groups
     time: F64 | None = None  # fold k tests part k + 1 of the rows by a fit on parts 1 to k
-    group_name: str = "groups"
-    time_name: str = "time"
+    group_name: str | None = None
+    time_name: str | None = None
 
     @classmethod
     def of(
@@ -46,7 +46,7 @@ class Folds:
         time: ArrayLike | None = None,
         names: Mapping[str, str | None] | None = None,
     ) -> Self:
-        group_name, time_name = ((names or {}).get(key) or key for key in ("groups", "time"))
+        group_name, time_name = ((names or {}).get(key) for key in ("groups", "time"))
         if groups is not None and time is not None:
             raise ValueError("groups and time are both given; folds are either of whole groups, or in order of time")
         if time is not None and repeats > 1:
@@ -55,10 +55,11 @@ class Folds:
         if groups is not None:
             numbers = group_numbers(groups, np.ones(len(np.asarray(groups)), dtype=bool))
             if (n := int(numbers.max()) + 1) < folds:
-                raise ValueError(f"{group_name} has {n} groups, fewer than folds={folds}; use folds={n} at most")
-        return cls(
-            folds, repeats, seed, numbers, None if time is None else _moments(time, time_name), group_name, time_name
-        )
+                raise ValueError(
+                    f"{group_name or 'groups'} has {n} groups, fewer than folds={folds}; use folds={n} at most"
+                )
+        moments = None if time is None else _moments(time, time_name or "time")
+        return cls(folds, repeats, seed, numbers, moments, group_name, time_name)
 
     def take(self, rows: Rows) -> Self:
         groups = None if self.groups is None else self.groups[rows]
@@ -67,8 +68,10 @@ class Folds:
     @property
     def words(self) -> str:
         if self.time is not None:
-            return f"in order of {self.time_name!r}"
-        return f"of whole groups of {self.group_name!r}" if self.groups is not None else ""
+            return f"in order of {self.time_name!r}" if self.time_name else "in order of time"
+        if self.groups is None:
+            return ""
+        return f"of whole groups of {self.group_name!r}" if self.group_name else "of whole groups"
 
     @property
     def digest(self) -> str:
@@ -78,7 +81,7 @@ class Folds:
     def splits(self, codes: Rows, *, of_classes: bool) -> list[Split]:
         """Return training and test rows of every fold; `codes` (n,) are class indices."""
         if self.time is not None:
-            found = time_splits(self.time, self.folds, self.time_name)
+            found = time_splits(self.time, self.folds, self.time_name or "time")
         elif self.groups is not None:
             found = self._group_splits(codes, of_classes=of_classes)
         else:
