@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -327,6 +328,27 @@ def test_the_median_width_of_weighted_rows_is_that_of_repeated_rows():
     found = CoveredRows(0.9, y, y > 0.0, intervals=ends, weights=weights.astype(float))
     again = CoveredRows(0.9, y.repeat(weights), y.repeat(weights) > 0.0, intervals=ends.repeat(weights, axis=0))
     assert found.sentence == again.sentence and found.sentence.endswith("their median width is 8.")
+
+
+def test_pictures_of_weighted_rows_are_those_of_repeated_rows():
+    rng = np.random.default_rng(0)
+    y, sets, weights = rng.choice(["a", "b"], 90), rng.random((90, 2)) < 0.7, rng.integers(4, size=90)
+    every, settings = np.repeat(np.arange(90), weights), {"alpha": 0.1, "groups_": None, "group_by": None}
+    model = SimpleNamespace(classes_=np.array(["a", "b"]), predict_set=lambda rows: sets[rows], **settings)
+    found = CoveredRows.of(model, np.arange(90), y, weights.astype(float))
+    again = CoveredRows.of(model, every, y[every])
+    for part, other in zip(set_section(found).parts, set_section(again).parts, strict=True):
+        assert [row[:3] for row in part.figures.rows] == [row[:3] for row in other.figures.rows]
+    ends = np.stack([np.zeros(90), np.r_[np.inf, 1.0:90.0]], axis=1)
+    model = SimpleNamespace(predict_interval=lambda rows: ends[rows], **settings)
+    inside = rng.random(90) < 0.7
+    truth = np.where(inside, 0.5, -1.0)
+    weights = np.r_[2.5, np.arange(1.0, 90.0)]
+    widths, by_size = set_section(CoveredRows.of(model, np.arange(90), truth, weights)).parts
+    assert "half of them at most 63. Wide" in widths.caption and "2.5 more are infinite" in widths.caption
+    for part, row in zip(np.array_split(np.arange(1, 90), 2), by_size.figures.rows, strict=True):
+        covered = np.average(inside[part], weights=weights[part])
+        assert row[1:] == (f"{weights[part].sum():,.0f}", f"{covered:.1%}", "-")
 
 
 def test_infinite_intervals():

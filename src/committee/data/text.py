@@ -94,7 +94,7 @@ def shortened(text: str, most: int = 28) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
-def pluralize(n: int, one: str, several: str = "") -> str:
+def pluralize(n: float, one: str, several: str = "") -> str:
     return f"{n:,} {one if n == 1 else several or one + 's'}"
 
 

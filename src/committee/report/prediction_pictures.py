@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from committee.data.number_types import F64, Mask
+from committee.data.number_types import F64, Index
 from committee.data.text import pluralize
 from committee.report.column_effects import spread_rows
 from committee.report.displays.curves import EvaluationDisplay, ReliabilityDisplay
@@ -21,7 +21,7 @@ from committee.report.drawing.scale import Scale, format_number, format_signed
 from committee.report.drawing.svg import AGAINST, FOR, REST, legend, side_by_side
 from committee.report.evaluation import MOST_IN_MATRIX, Confusion
 from committee.report.explanation import Explanation, RankedClass, RowExplanation
-from committee.report.figures import CONFIDENCE, accuracy_interval
+from committee.report.figures import CONFIDENCE, accuracy_interval, weighted_quantile
 from committee.report.members import MemberAnswers, reliabilities
 from committee.report.metrics import Reliability
 from committee.report.page import BLANK, Grid, Part, Picture, Section
@@ -167,11 +167,11 @@ def residual_pictures(y: F64, predicted: F64) -> Picture:
     )
 
 
-def histogram(values: F64, label: str) -> Chart:
-    counts, edges = np.histogram(values, bins=min(25, max(5, int(np.sqrt(len(values))))))
+def histogram(values: F64, label: str, weights: F64 | None = None) -> Chart:
+    counts, edges = np.histogram(values, bins=min(25, max(5, int(np.sqrt(len(values))))), weights=weights)
     top = 1.05 * float(counts.max())
     tips = [
-        f"{pluralize(n, 'row')} from {format_number(a, 3)} to {format_number(b, 3)}"
+        f"{pluralize(_without_zero(n), 'row')} from {format_number(a, 3)} to {format_number(b, 3)}"
         for n, a, b in zip(counts.tolist(), edges[:-1], edges[1:], strict=True)
     ]
     zero = [Guide([0.0, 0.0], [0.0, top])] if edges[0] < 0.0 < edges[-1] else []
@@ -219,24 +219,24 @@ def set_section(found: CoveredRows) -> Section:
     if found.sizes is not None:
         return Section("Sets on these rows", [_sizes(found), _by_class(found)])
     assert found.intervals is not None
-    parts: list[Part] = [_widths(found.intervals)]
+    parts: list[Part] = [_widths(found)]
     by_size = _by_size(found)
     return Section("Intervals on these rows", parts if by_size is None else [*parts, by_size])
 
 
 def _sizes(found: CoveredRows) -> Picture:
     assert found.sizes is not None
-    n, largest = len(found.sizes), int(found.sizes.max())
+    n, largest = found.counts.sum(), int(found.sizes.max())
     drawn, rows = [], []
     for size in range(min(largest, MOST_SIZES) + 1):
         is_last = size == MOST_SIZES and largest > size
         chosen = found.sizes >= size if is_last else found.sizes == size
-        count = int(chosen.sum())
+        count = found.counts[chosen].sum()
         name = ("no class" if size == 0 else pluralize(size, "class", "classes")) + (" or more" if is_last else "")
-        right = f"{found.inside[chosen].mean():.1%}" if count else BLANK
+        right = f"{found.coverage(chosen):.1%}" if count else BLANK
         text = f"{count / n:.1%}" + (f", {right} contain the true one" if count and size else "")
         drawn.append(Bar(name, count / n, text))
-        rows.append((name, f"{count:,}", f"{count / n:.1%}", right))
+        rows.append((name, f"{_without_zero(count):,}", f"{count / n:.1%}", right))
     description = "Shares of rows. " + "; ".join(f"{bar.name}: {bar.text}" for bar in drawn)
     columns = ("classes in the set", "rows", "share", "contain the true class")
     return Picture(
@@ -249,26 +249,30 @@ def _sizes(found: CoveredRows) -> Picture:
 
 
 def _by_class(found: CoveredRows) -> Picture:
-    labels, place, count = np.unique(found.y, return_inverse=True, return_counts=True)
+    labels, place = np.unique(found.y, return_inverse=True)
+    count = np.bincount(place, found.counts)
     shown = sorted(np.argsort(-count, kind="stable")[:MOST_CLASSES].tolist())
     names = [str(label) for label in labels.tolist()]
-    picture = _coverage([(names[k], found.inside[place == k]) for k in shown], found, "class")
+    picture = _coverage([(names[k], np.flatnonzero(place == k)) for k in shown], found, "class")
     left = len(labels) - len(shown)
     also = f" {pluralize(left, 'class', 'classes')} of fewer rows are left out." if left else ""
     caption = (
-        f"Dots: share of each class's rows whose set contains it. Lines: {CONFIDENCE:.0%} confidence intervals. Dashed"
-        f" line: the required coverage, of all rows together unless sets are made by class (per_class).{also}"
+        f"Dots: share of each class's rows whose set contains it.{_lines(found)} Dashed line: the required coverage, of"
+        f" all rows together unless sets are made by class (per_class).{also}"
     )
     return Picture("Coverage by class", caption, *picture)
 
 
-def _widths(intervals: F64) -> Picture | str:
-    width = intervals[:, 1] - intervals[:, 0]
-    finite = width[np.isfinite(width)]
+def _widths(found: CoveredRows) -> Picture | str:
+    assert found.intervals is not None
+    width = found.intervals[:, 1] - found.intervals[:, 0]
+    is_finite = np.isfinite(width)
+    finite, weights = width[is_finite], None if found.weights is None else found.weights[is_finite]
     if not len(finite):
         return "All intervals are infinite: too few rows were scored for such an alpha."
-    low, middle, high = (float(q) for q in np.quantile(finite, [0.0, 0.5, 1.0]))
-    beyond = f" {len(width) - len(finite):,} more are infinite." if len(finite) < len(width) else ""
+    low, middle, high = float(finite.min()), weighted_quantile(finite, 0.5, weights), float(finite.max())
+    infinite = _without_zero(found.counts[~is_finite].sum())
+    beyond = f" {infinite:,} more are infinite." if infinite else ""
     if high - low <= 1e-9 * high:
         return f"All intervals are {format_number(middle, 4)} wide: this score has one width for all rows.{beyond}"
     widths = (
@@ -277,36 +281,41 @@ def _widths(intervals: F64) -> Picture | str:
     return Picture(
         "Widths",
         f"Widths of the intervals: {widths}. Wide ones belong to rows that are hard to predict.{beyond}",
-        histogram(finite, "width of the interval").svg(f"Bars of the widths, {widths}"),
+        histogram(finite, "width of the interval", weights).svg(f"Bars of the widths, {widths}"),
     )
 
 
 def _by_size(found: CoveredRows) -> Picture | None:
     assert found.intervals is not None
-    finite = np.isfinite(found.intervals).all(axis=1)
-    middle, inside = found.intervals[finite].mean(axis=1), found.inside[finite]
+    finite = np.flatnonzero(np.isfinite(found.intervals).all(axis=1))
+    middle = found.intervals[finite].mean(axis=1)
     n_parts = min(10, len(middle) // _FEWEST_ROWS)
     if n_parts < 2 or np.ptp(middle) == 0.0:
         return None
     parts = np.array_split(np.argsort(middle, kind="stable"), n_parts)
     named = [
-        (f"{format_number(float(middle[part[0]]), 3)} to {format_number(float(middle[part[-1]]), 3)}", inside[part])
+        (f"{format_number(float(middle[part[0]]), 3)} to {format_number(float(middle[part[-1]]), 3)}", finite[part])
         for part in parts
     ]
     caption = (
-        "Rows in equal parts by the middle of their interval. Dots: share of numbers within. Lines:"
-        f" {CONFIDENCE:.0%} confidence intervals. Dashed line: the required coverage; left of it intervals are too"
-        " narrow for numbers of that size, right of it too wide."
+        f"Rows in equal parts by the middle of their interval. Dots: share of numbers within.{_lines(found)} Dashed"
+        " line: the required coverage; left of it intervals are too narrow for numbers of that size, right of it too"
+        " wide."
     )
     return Picture("Coverage by size", caption, *_coverage(named, found, "middle of the interval"))
 
 
-def _coverage(named: Sequence[tuple[str, Mask]], found: CoveredRows, heading: str) -> tuple[Markup, Grid]:
+def _lines(found: CoveredRows) -> str:
+    return f" Lines: {CONFIDENCE:.0%} confidence intervals." if found.weights is None else ""
+
+
+def _coverage(named: Sequence[tuple[str, Index]], found: CoveredRows, heading: str) -> tuple[Markup, Grid]:
     drawn, rows = [], []
-    for name, inside in named:
-        share, (low, high) = float(inside.mean()), accuracy_interval(np.ones(len(inside), dtype=bool), inside)
-        drawn.append(DotRow(name, [share], f"{share:.1%}", span=(low, high), tips=[pluralize(len(inside), "row")]))
-        rows.append((name, f"{len(inside):,}", f"{share:.1%}", f"{low:.1%} to {high:.1%}"))
+    for name, part in named:
+        share, n, inside = found.coverage(part), _without_zero(found.counts[part].sum()), found.inside[part]
+        span = accuracy_interval(np.ones(len(part), dtype=bool), inside) if found.weights is None else None
+        drawn.append(DotRow(name, [share], f"{share:.1%}", span=span, tips=[pluralize(n, "row")]))
+        rows.append((name, f"{n:,}", f"{share:.1%}", BLANK if span is None else f"{span[0]:.1%} to {span[1]:.1%}"))
     description = "Shares of rows that are covered. " + "; ".join(f"{row.name} {row.end}" for row in drawn)
     columns = (heading, "rows", "covered", f"with {CONFIDENCE:.0%} confidence")
     return DotRows(drawn, "covered", found.asked).svg(description), Grid("Coverage", columns, tuple(rows), "lrrr")

@@ -136,10 +136,20 @@ class CoveredRows:
         with warnings.catch_warnings(action="ignore"):  # the fit has warned of too few rows
             predict = model.predict_set if hasattr(model, "predict_set") else model.predict_interval
             found = predict(X, **({} if offset is None else {"offset": offset}))
+        if weights is not None:
+            counted = weights > 0.0
+            found, y, weights = found[counted], y[counted], weights[counted]
         if not hasattr(model, "predict_set"):
             return cls(asked, y, (found[:, 0] <= y) & (y <= found[:, 1]), intervals=found, weights=weights)
         inside = (found & (y[:, None] == model.classes_)).any(axis=1)
         return cls(asked, y, inside, sizes=found.sum(axis=1), weights=weights)
+
+    @property
+    def counts(self) -> F64:
+        return np.ones(len(self.y)) if self.weights is None else self.weights
+
+    def coverage(self, rows: Index | Mask) -> float:
+        return float(np.average(self.inside[rows], weights=self.counts[rows]))
 
     def _mean(self, values: NDArray[Any]) -> float:
         return float(np.average(values, weights=self.weights))
