@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from onnx import TensorProto, helper
 from scipy.special import log_ndtr, ndtr
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import AdaBoostClassifier as TheirAdaBoost
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, RandomForestRegressor, VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -118,6 +119,12 @@ def test_what_cannot_go_out_is_named():
     lines = committee.SubaggingClassifier(LogisticRegression(max_iter=500), n_estimators=2, random_state=0).fit(X3, Y3)
     with pytest.raises(TypeError, match=r"a voter is a LogisticRegression.*Committee\.from_estimator"):
         committee.to_onnx(lines)
+    days = pl.DataFrame({"day": pl.date_range(date(2024, 1, 1), date(2024, 5, 29), eager=True)})
+    voter = committee.CommitteeClassifier(candidates=["lines"], random_state=0)
+    committee.to_onnx(voter.fit(days, Y3), inputs="encoded")
+    voters = VotingClassifier([("lines", voter)], voting="soft").fit(days, Y3)
+    with pytest.raises(TypeError, match=r"a voter uses the derived column 'day .*; fit with derived_columns=None\.$"):
+        committee.to_onnx(voters, inputs="encoded")
 
 
 @pytest.mark.parametrize("text", [False, True])

@@ -175,12 +175,14 @@ def text_columns(table: TableSchema | None) -> list[int]:
     return [j for j, levels in enumerate(found) if levels and isinstance(levels[0], str)]
 
 
-def reject_derived(table: TableSchema | None) -> None:
+def reject_derived(table: TableSchema | None, *, of_voter: bool = False) -> None:
     if table is not None and table.source is not table:
         what = f"uses the derived column {table.explained[-1]!r}, which has no ONNX nodes"
         remedy = "fit with derived_columns=None"
         if not table.n_derived:
             what, remedy = "leaves out columns that identify the rows", "fit without these"
+        if of_voter:  # encodes rows itself
+            raise TypeError(f"a voter {what}; {remedy}.")
         raise TypeError(
             f'the model {what}; {remedy}, or call committee.to_onnx with inputs="encoded" for rows of '
             "committee_.encode(table)."

@@ -9,7 +9,7 @@ import numpy as np
 
 from committee.data.design import MAX_NUMBER, Design
 from committee.data.number_types import F64
-from committee.onnx.graph import Rows, Value, encoded_rows, joined
+from committee.onnx.graph import Rows, Value, encoded_rows, joined, reject_derived
 from committee.onnx.links import (
     Curve,
     Scored,
@@ -135,6 +135,7 @@ def _member(model: Any, kind: type) -> Any:
         ) from error
     if not isinstance(found, kind):
         raise TypeError(f"a voter is a {type(model).__name__}, which is not a {kind.__name__}.")
+    reject_derived(found.table, of_voter=True)
     return found
 
 
