@@ -82,6 +82,12 @@ def changed(name: str, change: Any) -> str:
     return json.dumps(document)
 
 
+def test_rows_are_no_model():
+    pool = type("Pool", (), {"__module__": "catboost.core"})()
+    with pytest.raises(TypeError, match="estimator is a Pool; give a fitted CatBoostClassifier, CatBoostRegressor or"):
+        Committee.from_estimator(pool)
+
+
 @pytest.mark.parametrize(
     ("name", "change", "match"),
     [

@@ -179,7 +179,9 @@ def _lightgbm(estimator: Any, learner: str = "LGBMClassifier") -> Read:
 
 
 def _catboost(estimator: Any) -> Read:
-    _kind(estimator, "CatBoost")
+    if "CatBoost" not in {base.__name__ for base in type(estimator).__mro__}:
+        kind = type(estimator).__name__
+        raise TypeError(f"estimator is a {kind}; give a fitted CatBoostClassifier, CatBoostRegressor or CatBoost.")
     if not estimator.is_fitted():
         raise NotFittedError(f"This {type(estimator).__name__} instance is not fitted yet; call its fit first.")
     with TemporaryDirectory() as folder:  # CatBoost writes models to files only
