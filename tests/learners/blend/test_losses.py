@@ -146,7 +146,7 @@ class OfSquares(Quartic):
         (Quantiles((0.1, 0.9)), 0.5, "is of several numbers"),
         (OfSquares(), 0.5, "has the link .*Squares.*, and a committee of ensembles needs an identity or log link"),
         (Derivatives(lambda y, F: (F - y, np.ones_like(F)), of_classes=False), 0.5, "has derivatives and no value"),
-        ("log_loss", 0.5, "loss is 'log_loss'; it must be one of"),
+        ("log_loss", 0.5, "loss is 'log_loss'; it must be one of .* quantile, huber, .*, or a Loss"),
         *((loss, 0.5, f"the {loss} loss needs targets in") for loss in POWERS),
         ("quantile", 1.0, "The 'quantile' parameter .* must be a float in the range"),
         (lambda y, F: (F - y, np.ones_like(F)), 0.5, "The 'loss' parameter .* must be"),

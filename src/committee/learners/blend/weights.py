@@ -13,7 +13,17 @@ from scipy.linalg import norm
 from committee.data.number_types import F64, Index, Mask
 from committee.learners.blend.candidates import LeftOut
 from committee.learners.blend.out_of_fold import Member, sharpened
-from committee.objectives.losses import Absolute, Derivatives, Huber, Loss, Quantile, Squared, regression_loss
+from committee.objectives.losses import (
+    REGRESSION_LOSSES,
+    Absolute,
+    Derivatives,
+    Huber,
+    Loss,
+    Quantile,
+    Quantiles,
+    Squared,
+    regression_loss,
+)
 from committee.objectives.losses.named_losses import LossChoice
 from committee.objectives.programs.simplex_quadratic import simplex_minimum
 from committee.vote.links.mean import Identity, Log, MeanLink
@@ -47,6 +57,9 @@ _LEAST_LOSS = 1e-300
 
 
 def resolve_loss(loss: LossChoice, quantile: float) -> Loss:
+    if isinstance(loss, str) and loss not in REGRESSION_LOSSES:
+        of_one = ", ".join(name for name, kind in REGRESSION_LOSSES.items() if kind is not Quantiles)
+        raise ValueError(f"loss is {loss!r}; it must be one of {of_one}, or a Loss object.")
     found = Quantile(quantile) if loss == "quantile" else regression_loss(loss)
     if isinstance(found, Derivatives):
         raise ValueError(
