@@ -94,6 +94,10 @@ def shortened(text: str, most: int = 28) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
+def brief_repr(value: object) -> str:
+    return shortened(" ".join(repr(value).split()), 80)
+
+
 def pluralize(n: float, one: str, several: str = "") -> str:
     return f"{n:,} {one if n == 1 else several or one + 's'}"
 

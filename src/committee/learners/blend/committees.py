@@ -16,7 +16,7 @@ from committee.data.labels import refuse_identifier
 from committee.data.number_types import F64, Mask
 from committee.data.parallel import n_threads
 from committee.data.rows import Rows, TargetRows
-from committee.data.text import parse_bytes
+from committee.data.text import brief_repr, parse_bytes
 from committee.learners.bagging.forest_trees import Reserve
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
@@ -125,7 +125,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
         if not self.reserve:
             return rows, counted, None
         if self._has_splitter or tasks.groups is not None:
-            which = f"cv={self.cv!r} may respect" if self._has_splitter else "the folds respect"
+            which = f"cv={brief_repr(self.cv)} may respect" if self._has_splitter else "the folds respect"
             raise ValueError(
                 f"reserve={self.reserve} is drawn without regard to groups or time, which {which}; "
                 "leave one of them out, or hold rows back yourself and certify with on='validation'."

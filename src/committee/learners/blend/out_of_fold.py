@@ -22,7 +22,7 @@ from committee.data.parallel import MemberExecutor, member_executor, n_threads
 from committee.data.rows import GivenRows, Rows, TargetRows, inner_weights, nonzero_sample_weights
 from committee.data.table_schema import TableSchema
 from committee.data.target_statistics import HighCardinality
-from committee.data.text import pluralize
+from committee.data.text import brief_repr, pluralize
 from committee.files.documents import Arrays, Tensors
 from committee.files.kinds import COMMITTEES, describe_model, rebuild_model
 from committee.files.store import parse_json
@@ -107,13 +107,17 @@ def splitter_folds(
         train, test = (_with_weight(cv, place, index) for index in split)
         if len(train) and len(test):
             if len(np.intersect1d(train, test)):
-                raise ValueError(f"cv={cv!r} has training rows in a test set; give disjoint training and test sets.")
+                raise ValueError(
+                    f"cv={brief_repr(cv)} has training rows in a test set; give disjoint training and test sets."
+                )
             folds.append(Fold(train, rows.weights[train], test, rows.weights[test], len(test)))
     if not folds:
-        raise ValueError(f"cv={cv!r} has no split with training and test rows; give a splitter with rows in both.")
+        raise ValueError(
+            f"cv={brief_repr(cv)} has no split with training and test rows; give a splitter with rows in both."
+        )
     row = np.concatenate([fold.test for fold in folds])
     if len(np.unique(row)) < len(row):
-        raise ValueError(f"cv={cv!r} has a row in several test sets; use a splitter with disjoint test sets.")
+        raise ValueError(f"cv={brief_repr(cv)} has a row in several test sets; use a splitter with disjoint test sets.")
     if isinstance(rows, Rows):
         _check_classes(cv, folds, rows, y, place)
     return folds
@@ -139,7 +143,8 @@ def _with_weight(cv: Any, place: NDArray[np.intp], index: ArrayLike) -> Index:
     index = np.flatnonzero(index) if index.dtype == bool else index
     if len(index) and not (index.dtype.kind in "iu" and index.min() >= 0 and index.max() < len(place)):
         raise ValueError(
-            f"cv={cv!r} has row numbers from {index.min()} to {index.max()}; rows are numbered 0 to {len(place) - 1}."
+            f"cv={brief_repr(cv)} has row numbers from {index.min()} to {index.max()}; rows are numbered 0 to "
+            f"{len(place) - 1}."
         )
     found = place[index.astype(np.intp)]
     return np.asarray(found[found >= 0])
@@ -151,8 +156,8 @@ def _check_classes(cv: Any, folds: list[Fold], rows: Rows, y: NDArray[Any], plac
         if len(absent):
             row = np.flatnonzero(place == np.argmax(rows.labels == absent[0]))[0]
             raise ValueError(
-                f"cv={cv!r} leaves split {number} without a row of class {y[row].item()!r} to train on, and every "
-                "member needs all classes; give a splitter that stratifies by class, as StratifiedKFold and "
+                f"cv={brief_repr(cv)} leaves split {number} without a row of class {y[row].item()!r} to train on, and "
+                "every member needs all classes; give a splitter that stratifies by class, as StratifiedKFold and "
                 "StratifiedGroupKFold do, or leave such a class out."
             )
 

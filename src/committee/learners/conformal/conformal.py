@@ -26,7 +26,7 @@ from committee.data.matrices import is_out_of_core, reject_no_table
 from committee.data.number_types import F64, Index, Mask
 from committee.data.rows import checked_offset, row_weights
 from committee.data.table_schema import TableSchema
-from committee.data.text import warn_user
+from committee.data.text import brief_repr, warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.estimator import CommitteeEstimator, seeded
 from committee.learners.base.parameters import FRACTION, fitted, parameter, with_parameters
@@ -259,7 +259,9 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         check_kind(estimator, classifier=self._is_classifier)
         estimator = seeded(estimator, seed)
         if self.on == "oob" and self.cv is not None:
-            raise ValueError(f"on='oob' has no folds, and cv={self.cv!r} asks for them; leave one of them out.")
+            raise ValueError(
+                f"on='oob' has no folds, and cv={brief_repr(self.cv)} asks for them; leave one of them out."
+            )
         if self.cv is None and has_out_of_bag_rows(estimator):
             found = fit_out_of_bag(estimator, training, leave_out=plus, required=self.on == "oob")
             if found is not None:
@@ -280,8 +282,9 @@ class Conformal(MetaEstimatorMixin, CommitteeEstimator):
         check_kind(model, classifier=self._is_classifier)
         if self.on == "auto" or self.cv is not None:
             raise ValueError(
-                f"estimator is trained already, and on={self.on!r}, cv={self.cv!r} do not define the rows; set cv=None "
-                "and on='validation' for rows that it has not seen, or on='oob' for those that it was trained on."
+                f"estimator is trained already, and on={self.on!r}, cv={brief_repr(self.cv)} do not define the rows; "
+                "set cv=None and on='validation' for rows that it has not seen, or on='oob' for those that it was "
+                "trained on."
             )
         if self.on == "oob":
             return out_of_bag(model, training, leave_out=plus, trained_before=True)

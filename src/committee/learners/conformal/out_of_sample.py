@@ -30,6 +30,7 @@ from committee.data.number_types import F64, Index, Mask
 from committee.data.parallel import in_parallel
 from committee.data.rows import Rows, TargetRows, inner_weights, nonzero_weights
 from committee.data.table_schema import TableSchema
+from committee.data.text import brief_repr
 from committee.learners.bagging.random_forest import ForestEstimator
 from committee.learners.bagging.sbpmt import SBPMTClassifier
 from committee.learners.bagging.subagging import SubaggingClassifier
@@ -437,20 +438,22 @@ def _folds_of_splitter(cv: Any, y: NDArray[Any], labels: Index | None) -> NDArra
     fold = np.full(len(y), -1, dtype=np.int64)
     if isinstance(cv, GROUP_SPLITTERS):
         raise ValueError(
-            f"cv={cv!r} splits by groups, which it is not given; give its splits: cv=list(splitter.split(X, y, "
-            "groups))."
+            f"cv={brief_repr(cv)} splits by groups, which it is not given; give its splits: "
+            "cv=list(splitter.split(X, y, groups))."
         )
     rows = np.zeros((len(y), 1))
     for k, (train, test) in enumerate(check_cv(cv, y, classifier=labels is not None).split(rows, y)):
         others = np.setdiff1d(np.arange(len(y)), test)
         if len(np.setdiff1d(others, train)) or len(np.intersect1d(train, test)):
             raise ValueError(
-                f"cv={cv!r} trains fold {k} on {len(train)} of {len(y)} rows and judges {len(test)}; each fold must be "
-                "trained on exactly the rows that it does not judge."
+                f"cv={brief_repr(cv)} trains fold {k} on {len(train)} of {len(y)} rows and judges {len(test)}; each "
+                "fold must be trained on exactly the rows that it does not judge."
             )
         if (fold[test] >= 0).any():
-            raise ValueError(f"cv={cv!r} has a row in several test sets; use a splitter with disjoint test sets.")
+            raise ValueError(
+                f"cv={brief_repr(cv)} has a row in several test sets; use a splitter with disjoint test sets."
+            )
         fold[test] = k
     if not (fold >= 0).any():
-        raise ValueError(f"cv={cv!r} has no test rows; use a splitter with non-empty test sets.")
+        raise ValueError(f"cv={brief_repr(cv)} has no test rows; use a splitter with non-empty test sets.")
     return fold

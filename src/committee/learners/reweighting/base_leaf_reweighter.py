@@ -18,7 +18,7 @@ from committee.data.columns import take_named, warn_of_other_order
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64, Index, Mask, is_number, is_whole
 from committee.data.parallel import n_threads, one_blas_thread
-from committee.data.text import warn_user
+from committee.data.text import brief_repr, warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
 from committee.learners.reweighting.leaf_cuts import (
@@ -347,7 +347,7 @@ class BaseLeafReweighter(TrainedEnsemble):
         split = check_cv(self.cv, y, classifier=self._stratifies).split(X, y)
         folds_of = [tuple(at[at >= 0] for at in (place[part] for part in fold)) for fold in split]
         if not folds_of or any(not len(train) or not len(test) for train, test in folds_of):
-            raise ValueError(f"cv={self.cv!r} gives no folds, or one without usable rows; give other folds.")
+            raise ValueError(f"cv={brief_repr(self.cv)} gives no folds, or one without usable rows; give other folds.")
         return folds_of
 
     def _with_synthetic_rows(
