@@ -292,7 +292,7 @@ class Committee(WeightedVotes):
         if unknown := [label for label in distinct.tolist() if label not in place]:
             raise ValueError(
                 f"y has labels that are not classes of the committee: {unknown[:5]}; its classes are "
-                f"{self.classes.tolist()}."
+                f"{self.classes.tolist()}. Leave out rows of other labels."
             )
         return index[inverse]
 
