@@ -78,6 +78,12 @@ def test_pieces_that_contradict_each_other(case):
     refuses(scan([HEAD, piece]), message, y="label")
 
 
+def test_cells_without_weight_have_a_kind():
+    only = HEAD.with_columns(b=pl.Series([None] * 59 + [1.0]))
+    message, weights = CONTRADICTIONS["text"][1], np.append(np.ones(N - 1), 0.0)
+    refuses(scan([only, CONTRADICTIONS["text"][0]]), message, y="label", weights=np.roll(weights, 60))
+
+
 OTHER_TUPLES: dict[str, tuple[list[Any], str]] = {
     "fewer labels": ([(X, Y[:-1])], "piece 0: it has 120 rows and 119 labels"),
     "fewer weights": ([(X, Y, Y[:-1])], "piece 0: it has 120 rows and 119 weights"),

@@ -74,8 +74,9 @@ class ColumnSummary:
         found = distinct_numbers(values, name) if categorical else ()
         return cls(name, "number", categorical, False, None, frozenset(found), False, np.empty(0))
 
-    def with_numbers(self, values: F64, most: int) -> ColumnSummary:
-        present = not values.size or not np.isnan(values[0]) or not np.isnan(values).all()
+    def with_numbers(self, cells: F64, values: F64, most: int) -> ColumnSummary:
+        """Add distinct `values`; all rows' `cells`, also those without weight, decide the kind."""
+        present = not cells.size or not np.isnan(cells[0]) or not np.isnan(cells).all()
         kind = self.kind if present or self.kind in ("boolean", "text") else None
         known = None if self.values is None else _core.distinct_values(self.values, values, most)
         return replace(self, kind=kind, values=known)
@@ -238,10 +239,9 @@ class TableSummary:
             sampled[:, j] = values[at] if isinstance(values, np.ndarray) else hashed_categories(values, at)
             if isinstance(values, np.ndarray) and column.kind is not None and not column.categorical:
                 known = self.columns[j].values if self.columns else column.values
-                values = values if keep is None else values[keep]
-                if known is None and len(values) and not np.isnan(values[0]):
-                    values = values[:1]  # too many distinct ones already
-                column = column.with_numbers(np.ascontiguousarray(values, dtype=np.float64), self.max_bins)
+                # none if there are too many distinct ones already
+                counted = values[:0] if known is None else values if keep is None else values[keep]
+                column = column.with_numbers(values, np.ascontiguousarray(counted, dtype=np.float64), self.max_bins)
             summaries.append(self.columns[j].merged(column, self.max_bins) if self.columns else column)
         self.columns = tuple(summaries)
         self.sample.add(first_row, sampled, chosen)
