@@ -71,6 +71,12 @@ def test_python_and_the_command_line_give_the_same_model(name: str, tmp_path: Pa
     assert_array_equal(y, reader.fit_read(path)[1])
 
 
+def test_columns_of_an_array_have_numbers() -> None:
+    model = TreeVoter().fit([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]] * 10, [0, 1] * 10)
+    reader = TableReader.of_model(model)
+    assert reader.get_feature_names_out().tolist() == ["x0", "x1", "x2"] and reader.n_features_in_ == 3
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "Arrow"])
 def test_frames_of_text_are_read_as_files(kind: str, tmp_path: Path) -> None:
     texts = pl.DataFrame(cells(), HEADER, orient="row")

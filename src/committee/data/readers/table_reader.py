@@ -243,9 +243,9 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             return self._features(others), y
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the features ``(q,)``."""
+        """Return the names of the features ``(q,)``; x0, x1, ... of a model that was fitted on an array."""
         check_is_fitted(self)
-        return np.array(self._columns.used, dtype=object)
+        return np.array(self.feature_names_in_ if self._columns.names is None else self._columns.names, dtype=object)
 
     def store(self, model: Any) -> None:
         """Store the learned formats in a model that was fitted to features of this reader; `save` writes them, too.
@@ -292,7 +292,10 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         """
         columns = LearnedColumns.of_model(model)
         reader = cls(**{"target": columns.target, **parameters})
-        reader._keep(columns, (), (), columns.used)
+        names = columns.names
+        if names is None:
+            names = tuple(f"x{j}" for j in range(getattr(model, "n_features_in_", 0)))
+        reader._keep(columns, (), (), names)
         return reader
 
     # -- reading ------------------------------------------------------------------------------------------------
