@@ -71,6 +71,15 @@ def test_python_and_the_command_line_give_the_same_model(name: str, tmp_path: Pa
     assert_array_equal(y, reader.fit_read(path)[1])
 
 
+def test_identifiers_keep_cells_that_mean_missing_elsewhere(tmp_path: Path) -> None:
+    cells = pl.DataFrame({"id": ["-9", "7", "-9"], "size": [1, -9, 3]})
+    cells.write_csv(tmp_path / "rows.csv")
+    reader = TableReader(missing=["-9"], drop=["id"]).fit(cells)
+    for rows in (cells, tmp_path / "rows.csv"):
+        found = reader.rows(rows, ids=["id"])
+        assert found["id"].to_list() == ["-9", "7", "-9"] and found["size"].to_list() == [1, None, 3]
+
+
 def test_columns_of_an_array_have_numbers() -> None:
     model = TreeVoter().fit([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]] * 10, [0, 1] * 10)
     reader = TableReader.of_model(model)
