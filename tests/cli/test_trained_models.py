@@ -373,6 +373,9 @@ def test_lightgbm_with_categories_and_names(tmp_path):
     result = succeed("convert", tmp_path / "a.txt", "-o", tmp_path / "a.st")
     assert "1 column without names, matched by position" in result.stderr
     assert "the classes are the numbers 0 to 1; if rows have other labels, such as 1 to 2, name them" in result.stderr
+    frame.select("my_size", y=pl.Series(y + 1)).write_csv(tmp_path / "numbered.csv")
+    said = succeed("evaluate", tmp_path / "a.st", tmp_path / "numbered.csv", "--target", "y").stderr
+    assert "of '2', unknown to the model" in said and "name the classes by committee convert --classes" in said
     assert (
         "classes are the numbers"
         not in succeed("convert", tmp_path / "a.txt", "--classes", "1,2", "-o", tmp_path / "a.st").stderr

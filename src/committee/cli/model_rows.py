@@ -228,12 +228,15 @@ def match_classes(y: NDArray[Any], classes: NDArray[Any], target: str) -> NDArra
         return np.asarray(np.array([by_text[text] for text in texts])[place])
     others = quoted([text for text in texts if text not in by_text], 5)
     known = f"the classes of the model are {quoted(by_text, 5)}"
+    numbers = classes.dtype.kind == "i" and classes.tolist() == list(range(len(classes)))
+    naming = "; of a converted model, name the classes by committee convert --classes" if numbers else ""
     if unknown.all():
-        raise ValueError(f"target {target!r} holds {others}; {known}; name another target, or another model")
+        raise ValueError(f"target {target!r} holds {others}; {known}; name another target, or another model{naming}")
     if classes.dtype.kind != "U" and values.dtype.kind != classes.dtype.kind:
         raise ValueError(f"target {target!r} holds {others}; {known}; drop these rows")
     n = int(unknown[place].sum())
-    note(f"target {target!r}: {pluralize(n, 'row')} of {others}, unknown to the model, which metrics count as wrong")
+    rows = f"{pluralize(n, 'row')} of {others}, unknown to the model, which metrics count as wrong"
+    note(f"target {target!r}: {rows}{naming}")
     labels = [by_text.get(text, value) for text, value in zip(texts, values.tolist(), strict=True)]
     return np.asarray(np.array([str(label) for label in labels] if classes.dtype.kind == "U" else labels)[place])
 
