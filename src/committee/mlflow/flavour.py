@@ -58,7 +58,7 @@ def save_model(
     TypeError
         If the model has no `save`, or ``model_config`` is not a dictionary.
     ValueError
-        If `predict_fn` is unknown, missing in the model, or differs from ``model_config``.
+        If `predict_fn` is unknown, missing in the model, or, unless "predict", differs from ``model_config``.
 
     Examples
     --------

@@ -74,8 +74,8 @@ def to_onnx(estimator: Any, *, inputs: Inputs = "auto", dtype: Width = "float64"
         If `estimator` is not fitted.
     TypeError
         If `estimator` is not supported, `inputs` or `dtype` does not suit its columns, or a part has no ONNX nodes:
-        derived or left-out columns, sampled paths, voters that draw random votes, second layers, members of other
-        libraries without a committee, prediction sets and intervals.
+        derived or left-out columns (unless "encoded"), sampled paths, voters that draw random votes, second layers,
+        members of other libraries without a committee, prediction sets and intervals.
     ValueError
         If `inputs` or `dtype` is unknown, or a column has the name of an output.
 
