@@ -320,7 +320,7 @@ FEW_ALIKE = 1 / 4
 def are_resampled(X: Matrix, digests: NDArray[np.uint64], n_copies: int, least_share: float = LEAST_RESAMPLED) -> bool:
     """Return whether copies of different rows come from resampling, and not from columns of few values.
 
-    `digests` ``(n,)`` are `content_digests` of the different rows X; `n_copies` counts their copies.
+    `digests` ``(n,)`` are `content_digests` of the different rows X; `n_copies` >= n counts them and their copies.
     """
     # where columns have few values, rows that differ in one column alone are about as frequent as equal rows
     n = len(digests)
