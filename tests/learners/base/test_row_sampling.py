@@ -23,7 +23,15 @@ from committee import (
 )
 from committee.data.matrices import SparseMatrix
 from committee.data.rows import Rows, TargetRows
-from committee.learners.base.row_sampling import MOST_UNITS, Folds, RowUnits, are_resampled, content_digests, multiples
+from committee.learners.base.row_sampling import (
+    MOST_UNITS,
+    Folds,
+    RowUnits,
+    are_resampled,
+    content_digests,
+    multiples,
+    table_seed,
+)
 from committee.learners.gradient.rounds import Draws
 from tests.gradient_cases import PLAIN, numbers
 
@@ -87,6 +95,20 @@ def test_parts_have_equal_sizes_and_classes(seed):
     for k in (0, 1):
         sizes = np.bincount(part[labels == k], minlength=4)
         assert sizes.max() - sizes.min() <= 1
+
+
+@given(seeds)
+def test_the_seed_of_a_table_depends_on_the_weights_of_its_classes_alone(seed):
+    rng = np.random.default_rng(seed)
+    labels, weights = 2 * rng.integers(0, 5, 60).astype(np.uint16), rng.integers(0, 3, 60).astype(float)
+    weights[0] = 1.0
+    order = rng.permutation(60)
+    drawn = table_seed(labels, weights)
+    assert drawn == table_seed(labels[order], weights[order])
+    assert drawn == table_seed(np.array([f"class {label}" for label in labels]), weights)
+    assert drawn == table_seed(labels[weights > 0.0], weights[weights > 0.0])
+    weights[labels == labels[0]] += 1.0
+    assert drawn != table_seed(labels, weights)
 
 
 def test_held_out_leaves_one_of_each_class():

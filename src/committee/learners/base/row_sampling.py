@@ -42,8 +42,12 @@ def fit_generator(random_state: Any, labels: NDArray[Any] | None, weights: F64) 
 def table_seed(labels: NDArray[Any] | None, weights: F64) -> int:
     counted = weights > 0.0
     times = weights[counted] if counts_rows(weights) else np.ones(int(counted.sum()))
-    totals = [times.sum()] if labels is None else np.bincount(np.unique(labels[counted], return_inverse=True)[1], times)
-    sizes = sorted(int(total) for total in totals)
+    totals = np.array([times.sum()])
+    if labels is not None:
+        known = labels[counted]
+        # numbers of classes are counted without sorting the rows
+        totals = np.bincount(known if known.dtype == np.uint16 else np.unique(known, return_inverse=True)[1], times)
+    sizes = sorted(int(total) for total in totals if total > 0.0)
     return int.from_bytes(blake2b(repr(sizes).encode(), digest_size=4).digest(), "little")
 
 
