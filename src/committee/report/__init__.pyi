@@ -17,5 +17,6 @@ from committee.report.displays.quadboost_path import QuadBoostPathDisplay as Qua
 from committee.report.displays.small_ensembles import SmallEnsembleDisplay as SmallEnsembleDisplay
 from committee.report.displays.tree import CoefficientMapDisplay as CoefficientMapDisplay
 from committee.report.displays.tree import TreeDisplay as TreeDisplay
+from committee.report.displays.trials import TrialsDisplay as TrialsDisplay
 
 DISPLAYS: dict[str, str]

@@ -17,6 +17,7 @@ from committee.report.column_effects import encoded_rows
 from committee.report.displays.curves import EvaluationDisplay, RiskPathDisplay
 from committee.report.displays.ensemble_text import is_small
 from committee.report.displays.small_ensembles import SmallEnsembleDisplay
+from committee.report.displays.trials import TrialsDisplay
 from committee.report.drawing.rows import Bar, bars, rest_bar
 from committee.report.drawing.scale import format_number, format_signed
 from committee.report.drawing.svg import AGAINST, FOR, REST, legend
@@ -31,6 +32,7 @@ from committee.report.model_pictures import (
     importance_picture,
     leaves_picture,
     terms_picture,
+    trials_picture,
 )
 from committee.report.page import Part, Picture, Section, Terms, render_page
 from committee.report.prediction_pictures import (
@@ -236,6 +238,8 @@ def _tables(found: Explanation, file_bytes: int | None, margins: F64 | None) -> 
     parts: list[Part] = [grid for grid in grids if not grid.title.startswith("Most used features")]
     if getattr(found.model, "evals_result_", None):
         parts.append(learning_curves(EvaluationDisplay.of(found.model)))
+    if len((getattr(found.model, "trials_", None) or {}).get("loss", [])) > 1:
+        parts.append(trials_picture(TrialsDisplay.of(found.model)))
     if hasattr(found.model, "risk_path_"):
         caption = "Mean training risk after each step."
         svg = RiskPathDisplay.of(found.model).chart().svg("Curves of the mean training risk")

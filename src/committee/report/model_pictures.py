@@ -1,4 +1,4 @@
-"""Pictures of a model: importances, contributions and effects of its columns, and the leaves of one of its trees."""
+"""Pictures of a model: importances, contributions and effects of its columns, leaves of a tree, and trials."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from committee.report.displays.contributions import MOVED, SPREAD, MeanContribut
 from committee.report.displays.partial_dependence import LOCAL, ROWS, WHERE_MISSING, PartialDependenceDisplay
 from committee.report.displays.tree import leaf_scores
 from committee.report.displays.tree_text import TreeText, table_with_forms
+from committee.report.displays.trials import TrialsDisplay
 from committee.report.drawing.chart import shared_legend
 from committee.report.drawing.rows import Bar, Stack, bars, rest_bar, stacks
 from committee.report.drawing.scale import format_number, format_percent, format_signed
@@ -288,3 +289,14 @@ def terms_picture(model: Any, rows: F64) -> Picture:
         f"Change of the score for {label} per standard deviation of a column. All leaves have one scale.",
         legend([(FOR, f"raises the score for {label}"), (AGAINST, "lowers it")]) + side_by_side(panels),
     )
+
+
+def trials_picture(display: TrialsDisplay) -> Picture:
+    rows = display.dot_rows()
+    metric, _, _ = rows.label.partition("\n")
+    caption = (
+        f"Dots: {metric} of short fits with other settings, in the order tried. Lines: ±1 standard error of the"
+        " change from the first one (dashed line). A fit that fell behind ended early."
+    )
+    texts = "; ".join(f"{row.name}: {row.end}" for row in rows.rows)
+    return Picture("Trials of settings", caption, rows.svg(f"{metric} by trial. {texts}"))

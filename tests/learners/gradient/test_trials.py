@@ -5,10 +5,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer, log_loss
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor, load
@@ -319,6 +321,56 @@ def test_scores_that_no_trial_can_have_are_refused():
     ):
         with pytest.raises(ValueError, match=r"scoring='accuracy' needs held-out rows"):
             GradientBoostingClassifier(scoring="accuracy", **FEW | without_trials).fit(X, y)
+
+
+# --- the table of trials ----------------------------------------------------------------------------------------------
+
+
+def table_of(model):
+    frame = model.trials_frame()
+    assert isinstance(frame, pl.DataFrame)
+    assert frame.drop("trial_learning_rate", "chosen").to_dict(as_series=False) == model.trials_
+    return frame
+
+
+def test_the_frame_marks_the_trial_that_was_chosen():
+    X, y = factorial()
+    model = GradientBoostingClassifier(n_estimators=100, random_state=0, warm_start=True).fit(X, y)
+    (chosen,) = table_of(model).filter("chosen").rows(named=True)
+    for name in ("max_leaf_nodes", "subsample", "max_features"):
+        assert chosen[name] == getattr(model, f"{name}_")
+    assert_allclose(model.learning_rate_ * 100, CLASSES.more_step * TRIAL_RATE * chosen["rounds"])
+    assert model.trials_frame("pandas")["chosen"].tolist() == table_of(model)["chosen"].to_list()
+    model.set_params(n_estimators=101, max_leaf_nodes=9).fit(X, y)
+    assert not table_of(model)["chosen"].any()  # no trial had the leaves of the warm start
+
+
+def test_the_frame_marks_smaller_steps_of_the_same_settings():
+    columns = {"max_leaf_nodes": [15, 15], "subsample": [0.7, 0.7], "max_features": [3, 3], "rounds": [2.0, 1.5]}
+    model = GradientBoostingClassifier(n_estimators=2, learning_rate=0.5, random_state=0).fit(*numbers(2, 60))
+    model.max_leaf_nodes_, model.subsample_, model.max_features_ = 15, 0.7, 3
+    for losses, chosen in (([0.5, 0.4], 1), ([0.5, 0.5], 0)):
+        model.trials_ = columns | {"loss": losses, "gain": [0.0, 0.1], "standard_error": [0.0, 0.2]}
+        frame = table_of(model)
+        assert frame["trial_learning_rate"].to_list() == [TRIAL_RATE, TRIAL_RATE / FINER]
+        assert frame["chosen"].arg_true().to_list() == [chosen]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"learning_rate": 0.3}, "learning_rate=0.3 makes no trials; fit with learning_rate='auto'"),
+        ({"line_search": True}, "line_search=True makes no trials; fit with line_search=False"),
+        ({"early_stopping": True}, "early_stopping=True makes no trials where it holds out rows of X; fit with X_val"),
+        ({"loss": lambda y, F: (F - y, np.ones_like(F))}, "the fit made no trials; fit with a loss that has a value"),
+    ],
+)
+def test_there_is_no_frame_without_trials(settings, message):
+    model = GradientBoostingRegressor(**{"n_estimators": 2, "random_state": 0} | settings)
+    with pytest.raises(NotFittedError):
+        model.trials_frame()
+    with pytest.raises(ValueError, match=message):
+        model.fit(*noisy_scores(60)).trials_frame()
 
 
 # --- settings and trials in files ------------------------------------------------------------------------------------

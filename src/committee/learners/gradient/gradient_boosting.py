@@ -36,6 +36,7 @@ from committee.learners.gradient.gradient_fit import LEAST_SCREENED, GradientFit
 from committee.learners.gradient.leaf_values import LeafPenalty, LeafRefitting
 from committee.learners.gradient.rounds import GradientRun, binned_loss
 from committee.learners.gradient.target import LossBoosting, OffsetClassifier, OffsetRegressor, PartedRows, Target
+from committee.learners.gradient.trial_table import TrialTable
 from committee.learners.gradient.trials import (
     CLASSES,
     FEATURES_OF_NODE,
@@ -68,7 +69,7 @@ def rows_of_round(default: float | Literal["auto"]) -> float | Literal["auto"]:
 
 
 @with_parameters
-class GradientBoosting(WarmStart, LeafRefitting):
+class GradientBoosting(WarmStart, LeafRefitting, TrialTable):
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "rounds", "linear_leaves")
     first_parameters: ClassVar[tuple[str, ...]] = (
         *("loss", "learning_rate", "max_leaf_nodes", "early_stopping", "random_state"),
@@ -88,7 +89,7 @@ class GradientBoosting(WarmStart, LeafRefitting):
         """Trials of settings in their order, as columns of a table: the settings, `rounds` with large steps until the
         held-out `loss`, or minus the score by `scoring`, was least, the `gain` on the first trial, and its
         `standard_error`. If 5 rounds or fewer are best, the last trial takes steps a quarter as large, and four of its
-        rounds count as one. None without trials.""",
+        rounds count as one. None without trials. `trials_frame` has them as a data frame.""",
         "dict or None",
     )
     seed_: int = fitted(

@@ -343,10 +343,14 @@ def draw_dot_rows(rows: DotRows, ax: Axes) -> None:
         for line, row in enumerate(rows.rows):
             # a fixed spread up and down shows equal values side by side, the same in every run
             places = line + 0.16 * np.sin(2.4 * np.arange(len(row.values)))
-            ax.plot(row.values, places, "o", color=color(row.color), markersize=4, alpha=0.6, markeredgewidth=0)
+            is_mean = row.span is None  # or a dot of its own, over its interval
+            size, opacity = (4, 0.6) if is_mean else (7, 1.0)
+            ax.plot(row.values, places, "o", color=color(row.color), markersize=size, alpha=opacity, markeredgewidth=0)
             low, high = row.ends
             middle = (low + high) / 2.0
-            style: dict[str, Any] = {"marker": "|", "markersize": 13, "linewidth": 1.2, "capsize": 3, "zorder": 3}
+            style: dict[str, Any] = {"linewidth": 1.2, "capsize": 3, "zorder": 1.5}
+            if is_mean:
+                style |= {"marker": "|", "markersize": 13, "zorder": 3}
             ax.errorbar(middle, line, xerr=(high - low) / 2.0, color=INK, **style)
     if rows.reference is not None:
         ax.axvline(rows.reference, color=PALE, linewidth=0.8, linestyle=":", zorder=0)
