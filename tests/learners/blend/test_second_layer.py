@@ -180,6 +180,7 @@ def test_sparse_rows_give_the_bits_of_dense_ones():
     assert_array_equal(sparse.predict_proba(csr_array(X[::2])), dense.predict_proba(X[::2]))
 
 
+@pytest.mark.filterwarnings("ignore:candidates has .*, of other libraries")
 def test_candidates_of_other_libraries_are_not_read():
     X, y = products()
     X = pd.DataFrame(X, columns=list("abcd"))

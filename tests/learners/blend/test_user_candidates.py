@@ -1,6 +1,8 @@
 """Estimators of other libraries among the candidates of a committee of ensembles."""
 
 import pickle
+import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -28,7 +30,10 @@ from committee.report.model_pages import render_model
 from tests.small_portfolio import BOTH, FAST, answers, rows_for
 from tests.subjects import noisy_scores, numbers
 
-pytestmark = pytest.mark.usefixtures("small_members")
+pytestmark = [
+    pytest.mark.usefixtures("small_members"),
+    pytest.mark.filterwarnings("ignore:candidates has .*, of other libraries"),
+]
 
 OTHER = {CommitteeClassifier: KNeighborsClassifier(3), CommitteeRegressor: KNeighborsRegressor(3)}
 
@@ -245,6 +250,21 @@ def test_parameters_of_estimators_by_name():
     assert "candidates" in model.get_params(deep=False) and name not in model.get_params(deep=False)
     with pytest.raises(ValueError, match="Invalid parameter 'nb'"):
         model.set_params(nb__priors=None)
+
+
+def test_members_that_a_file_cannot_hold_are_named_once_before_their_fits(monkeypatch):
+    X, y = numbers(2, 60)
+    warned_before_fit, fit = [], Known.fit
+    monkeypatch.setattr(Known, "fit", lambda *given: warned_before_fit.append(len(caught)) or fit(*given))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        CommitteeClassifier(candidates=["lines", GaussianNB(), ("known", Known())], **FAST).fit(X, y)
+    assert [(one.category, one.filename) for one in caught] == [(UserWarning, __file__)]
+    message = "candidates has 'gaussiannb', 'known', of other libraries: model.save refuses .* joblib.dump or skops"
+    assert re.match(message, str(caught[0].message)) and warned_before_fit == [1, 1]
+    own = CommitteeClassifier(candidates=["lines", ("small", GradientBoostingClassifier(4))], **FAST)
+    with warnings.catch_warnings(action="error"):
+        own.fit(X, y)
 
 
 def test_files_hold_the_members_of_the_library(tmp_path, all_stay):

@@ -106,8 +106,8 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         Warns
         -----
         UserWarning
-            For example, if `y` holds one class only, rows are too few for folds, many rows are copies of others, or the
-            fit is interrupted and `on_interrupt` is "keep".
+            For example, if `y` holds one class only, rows are too few for folds, many rows are copies of others, a
+            model file cannot hold some of `candidates`, or the fit is interrupted and `on_interrupt` is "keep".
         """
         if is_out_of_core(X) and self.derived_columns in ("dates", "text"):
             raise ValueError(

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 from committee.data.matrices import is_out_of_core
 from committee.data.number_types import F64, Index
 from committee.data.rows import GivenRows, Rows, TargetRows, counts_rows, given_table
-from committee.data.text import suggest_names
+from committee.data.text import quoted, suggest_names, warn_user
 from committee.learners.base.estimator import CommitteeEstimator, fit_weighted, seeded, weight_argument
 from committee.vote.committee import Committee, RegressionCommittee
 from committee.vote.links.mean import Identity
@@ -268,6 +268,11 @@ class CandidateChoice(CommitteeEstimator):
                     "have weights, of rows or classes, that are no small whole numbers. Leave out the candidate "
                     "or the weights."
                 )
+        foreign = [one.name for one in self._wanted() if one.estimator is not None]
+        warn_user(
+            f"candidates has {quoted(foreign)}, of other libraries: model.save refuses a committee with such members. "
+            "Keep it by joblib.dump or skops.io.dump, which hold all, or leave them out."
+        )
 
     def _no_checkpoint(self, X: Any) -> str | None:
         if self._has_foreign:

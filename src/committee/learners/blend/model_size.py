@@ -354,12 +354,11 @@ class ReducibleBlend(NamedCalls):
         Examples
         --------
         >>> from sklearn.datasets import load_diabetes
-        >>> from sklearn.linear_model import Ridge
         >>> from committee import CommitteeRegressor
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = CommitteeRegressor(candidates=["forest", Ridge(0.1)], random_state=0).fit(X, y)
-        >>> model.member_names_, model.without("ridge").member_names_
-        (['forest', 'ridge'], ['forest'])
+        >>> model = CommitteeRegressor(candidates=["forest", "boosted_lines"], random_state=0).fit(X, y)
+        >>> model.member_names_, model.without("boosted_lines").member_names_
+        (['forest', 'boosted_lines'], ['forest'])
         """
         self._check_members("leave out")
         known = self.member_names_
