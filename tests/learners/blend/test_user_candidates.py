@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from lightgbm import LGBMClassifier
+from lightgbm import LGBMClassifier, LGBMRegressor
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -17,11 +17,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.neural_network import MLPClassifier
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
-from xgboost import XGBClassifier
+from xgboost import XGBClassifier, XGBRegressor
 
 from committee import CommitteeClassifier, CommitteeRegressor, GradientBoostingClassifier, certify, load
 from committee.learners.blend import blend
@@ -111,17 +111,30 @@ def test_a_vote_with_other_libraries(kind):
     assert_array_equal(answers(clone(model).set_params(n_jobs=2).fit(X, y), X), answers(model, X))
 
 
-def test_classifiers_of_three_libraries_with_labels_of_text():
-    X, y = numbers(3, 90)
-    y = np.array(["b", "a", "c"])[y]
-    network = make_pipeline(StandardScaler(), MLPClassifier((4,), max_iter=5))
-    of_lightgbm = LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1)
-    of_xgboost = XGBClassifier(n_estimators=2, n_jobs=1)
-    model = CommitteeClassifier(candidates=[network, of_lightgbm, of_xgboost], **FAST)
-    model.fit(X, y)
-    assert sorted(model.members_["member"]) == ["lgbmclassifier", "mlpclassifier", "xgbclassifier"]
-    assert model.left_out_.items() <= dict.fromkeys(model.left_out_, "no weight").items()
-    assert set(model.predict(X)) <= {"a", "b", "c"}
+@pytest.mark.parametrize(
+    ("kind", "network", "of_lightgbm", "of_xgboost"),
+    [
+        (CommitteeClassifier, MLPClassifier, LGBMClassifier, XGBClassifier),
+        (CommitteeRegressor, MLPRegressor, LGBMRegressor, XGBRegressor),
+    ],
+)
+def test_estimators_of_three_libraries_with_labels_of_text_or_numbers(kind, network, of_lightgbm, of_xgboost):
+    X, y = rows_for(kind, 90, n_classes=3)
+    if kind is CommitteeClassifier:
+        y = np.array(["b", "a", "c"])[y]
+    candidates = [
+        make_pipeline(StandardScaler(), network(hidden_layer_sizes=(4,), solver="lbfgs", max_iter=20)),
+        of_lightgbm(n_estimators=2, n_jobs=1, verbose=-1),
+        of_xgboost(n_estimators=2, n_jobs=1),
+    ]
+    model = kind(candidates=candidates, **FAST).fit(X, y)
+    names = sorted(each.__name__.lower() for each in (network, of_lightgbm, of_xgboost))
+    assert sorted(model.members_["member"]) == names
+    assert len(model.member_names_) > 1 and set(model.left_out_.values()) <= {"no weight"}
+    alone = np.stack([answers(model.member(name), X) for name in model.member_names_])
+    assert_allclose(answers(model, X), np.tensordot(model.member_weights_, alone, 1))
+    if kind is CommitteeClassifier:
+        assert set(model.predict(X)) <= {"a", "b", "c"}
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
