@@ -327,7 +327,7 @@ def test_scores_that_no_trial_can_have_are_refused():
 
 
 def table_of(model):
-    frame = model.trials_frame()
+    frame = model.trials_frame("polars")
     assert isinstance(frame, pl.DataFrame)
     assert frame.drop("trial_learning_rate", "chosen").to_dict(as_series=False) == model.trials_
     return frame
@@ -340,7 +340,7 @@ def test_the_frame_marks_the_trial_that_was_chosen():
     for name in ("max_leaf_nodes", "subsample", "max_features"):
         assert chosen[name] == getattr(model, f"{name}_")
     assert_allclose(model.learning_rate_ * 100, CLASSES.more_step * TRIAL_RATE * chosen["rounds"])
-    assert model.trials_frame("pandas")["chosen"].tolist() == table_of(model)["chosen"].to_list()
+    assert model.trials_frame()["chosen"].tolist() == table_of(model)["chosen"].to_list()
     model.set_params(n_estimators=101, max_leaf_nodes=9).fit(X, y)
     assert not table_of(model)["chosen"].any()  # no trial had the leaves of the warm start
 

@@ -28,7 +28,7 @@ def test_losses_and_their_errors_are_drawn_in_the_order_tried(tried):
     display = whole(TrialsDisplay.from_estimator(tried))
     losses, colors = drawn_dots(display.ax_)
     assert losses == tried.trials_["loss"]
-    chosen = tried.trials_frame()["chosen"].arg_true().to_list()
+    chosen = np.flatnonzero(tried.trials_frame()["chosen"]).tolist()
     assert [display.chosen] == [i for i, color in enumerate(colors) if color == COLORS[1]] == chosen
     for i, (segments, error) in enumerate(
         zip((one.get_segments() for one in display.ax_.collections), tried.trials_["standard_error"], strict=True)

@@ -19,7 +19,7 @@ class TrialTable(CommitteeEstimator):
 
     trials_: dict[str, list[float]] | None
 
-    def trials_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "polars") -> Any:
+    def trials_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
         """Table of `trials_`: a row for each trial of settings, in the order tried.
 
         Columns are those of `trials_`: ``max_leaf_nodes``, ``subsample`` and ``max_features`` (0: no limit, or all
@@ -31,8 +31,8 @@ class TrialTable(CommitteeEstimator):
 
         Parameters
         ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="polars"
-            Library of the data frame. polars is that of the library's other tables.
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the data frame, as for `evals_frame`.
 
         Returns
         -------
@@ -50,7 +50,7 @@ class TrialTable(CommitteeEstimator):
         >>> from sklearn.datasets import load_breast_cancer
         >>> from committee import GradientBoostingClassifier
         >>> model = GradientBoostingClassifier(random_state=0).fit(*load_breast_cancer(return_X_y=True))
-        >>> model.trials_frame().select("max_leaf_nodes", "subsample", "chosen").rows()
+        >>> model.trials_frame("polars").select("max_leaf_nodes", "subsample", "chosen").rows()
         [(15, 0.7, True), (15, 1.0, False), (31, 0.7, False)]
         """
         import narwhals as nw
