@@ -98,6 +98,14 @@ def test_prune_of_a_table_trains_a_forest(folder, tmp_path):
     assert load(path).committee_.n_nodes <= 0.1 * load(folder / "forest.st").committee_.n_nodes
 
 
+def test_prune_names_a_size_that_loses_less(folder):
+    model = ("prune", folder / "forest.st", folder / "train.csv")
+    said = succeed(*model, "--max-nodes", 0.002).stderr
+    assert "by --max-nodes 0.002, the ensemble loses 0." in said
+    size = re.search(r"; give --max-nodes (\d+) \(0\.\d+ of the nodes\), the smallest size tried that loses at", said)
+    assert "the ensemble loses" not in succeed(*model, "--max-nodes", size[1]).stderr
+
+
 @pytest.mark.slow
 def test_prune_of_numbers(folder, tmp_path):
     path = tmp_path / "small.st"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, replace
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -18,7 +19,7 @@ from committee.data.columns import take_named, warn_of_other_order
 from committee.data.matrices import Matrix
 from committee.data.number_types import F64, Index, Mask, is_number, is_whole
 from committee.data.parallel import n_threads, one_blas_thread
-from committee.data.text import brief_repr, warn_user
+from committee.data.text import brief_repr, pluralize, warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.parameters import POSITIVE, fitted, parameter, required, with_parameters
 from committee.learners.reweighting.leaf_cuts import (
@@ -195,10 +196,11 @@ class BaseLeafReweighter(TrainedEnsemble):
             if chosen is not None:
                 step = path.steps[chosen]
                 value = step.cut.regression(search.rows, threads).votes(step.C)
-        if chosen is None:
-            self._warn_kept_whole(path)
-        elif self.max_loss is None and self.metric_name == "accuracy" and not is_whole(self.max_nodes):
-            self._warn_of_loss(path.steps[chosen])
+        is_share = not is_whole(self.max_nodes)  # who counts the nodes wants so few
+        if chosen is None or (self.max_loss is None and is_share and self._loses_too_much(path.steps[chosen])):
+            on_path = [*zip(limits, path.steps, strict=False)][: chosen or 0]
+            doubled = self._doubled_steps(committee, (X, y, sample_weight), folds, limits[0])
+            self._warn_of_loss(path, chosen, self._remedy(chain(reversed(on_path), doubled), committee.n_nodes))
         with self._as_before_if_it_fails():
             self._remember_named(named)
             table = self._take_columns(self.trained, committee, X)
@@ -275,23 +277,51 @@ class BaseLeafReweighter(TrainedEnsemble):
             refuse_weighted_draws(self.trained)
         return not draws_by_weight(self.trained)
 
-    def _warn_kept_whole(self, path: LeafPath) -> None:
-        first = path.steps[0]
+    def _loses_too_much(self, step: LeafStep) -> bool:
+        if self.max_loss is not None:
+            return step.lost + step.lost_error > self.max_loss
+        return self.metric_name == "accuracy" and step.lost - 2.0 * step.lost_error > NOTABLE_LOSS
+
+    def _doubled_steps(
+        self, committee: WeightedVotes, given: tuple[Any, ArrayLike, ArrayLike | None], folds: list[Fold], most: int
+    ) -> Iterator[tuple[int, LeafStep]]:
+        limits = []
+        while (most := 2 * most) <= committee.n_nodes // 2:  # larger ones take long, and save little
+            limits.append(most)
+        if not limits:
+            return
+        rows = self._fit_rows(committee, *given)
+        search, _ = self._search(committee, *score_trees(committee), rows, folds, limits[-1])
+        for limit in limits:  # together they cost about two fits of the last one taken
+            with one_blas_thread():
+                path = search.path((limit,), n_threads(self.n_jobs))
+            yield limit, path.steps[0]
+
+    def _remedy(self, larger: Iterable[tuple[int, LeafStep]], n_nodes: int) -> str:
+        loses = f"loses at most {NOTABLE_LOSS:g} plus two standard errors"
+        meets = loses if self.max_loss is None else f"meets max_loss={self.max_loss:g}"
+        tried = ""
+        for limit, step in larger:
+            size = f"max_nodes={limit} ({limit / n_nodes:.2g} of the nodes)"
+            if not self._loses_too_much(step):
+                without = "" if self.min_gain is None else " without min_gain"
+                return f"give {size}{without}, the smallest size tried that {meets}"
+            tried = f"no size tried, up to {size}, {meets}; "
+        if self.max_loss is None:
+            return f"{tried}give a larger max_nodes, or keep the whole ensemble"
+        return f"{tried}raise max_loss or max_nodes, or give more rows"
+
+    def _warn_of_loss(self, path: LeafPath, chosen: int | None, remedy: str) -> None:
+        step = path.steps[chosen or 0]
+        pruned = f"pruned to {pluralize(step.cut.n_nodes, 'node')} by max_nodes={self.max_nodes:g}, the ensemble"
+        lost, rows = f"{step.lost:.2g} ± {step.lost_error:.1g}", "on rows that the trees have not seen"
+        if chosen is not None:
+            warn_user(f"{pruned} loses {lost} of its accuracy {rows}; {remedy}.")
+            return
         of = " of the whole ensemble's" if path.criterion.metric.in_shares else ""
         warn_user(
-            f"pruned to {first.cut.n_nodes} nodes, the ensemble's loss by metric={self.metric_name!r} rises by "
-            f"{first.lost:.2g} ± {first.lost_error:.1g}{of} on rows that the trees have not seen, which may be more "
-            f"than max_loss={self.max_loss:g}, so that it is kept whole; raise max_loss or max_nodes, or give more "
-            "rows.",
-        )
-
-    def _warn_of_loss(self, step: LeafStep) -> None:
-        if not step.lost - 2.0 * step.lost_error > NOTABLE_LOSS:
-            return
-        warn_user(
-            f"pruned to {step.cut.n_nodes} nodes, the ensemble loses {step.lost:.2g} ± {step.lost_error:.1g} of its "
-            f"accuracy on rows that the trees have not seen; give a larger max_nodes, and max_loss={NOTABLE_LOSS:g} "
-            "for the fewest nodes that lose less.",
+            f"{pruned}'s loss by metric={self.metric_name!r} rises by {lost}{of} {rows}, which may be more than "
+            f"max_loss={self.max_loss:g}, so that it is kept whole; {remedy}."
         )
 
     @property
