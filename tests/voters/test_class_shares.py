@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -123,6 +127,36 @@ def test_a_class_of_its_own_for_each_row_takes_memory_by_rows():
     X, _ = table()
     forest = RandomForestClassifier(10, random_state=0, calibrate=None).fit(X, np.arange(len(X))).committee_.voters
     assert forest.nbytes < 75 * len(forest.feature)
+
+
+def test_a_forest_of_400_classes_is_small(tmp_path):
+    X, y = table(400, 400)
+    model = RandomForestClassifier(random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    assert model.committee_.voters.nbytes < 5e6
+    assert (tmp_path / "model").stat().st_size < 5e6
+
+
+PEAK = """
+import numpy as np
+from benchmarks.peak_memory import peak_bytes
+from committee import RandomForestClassifier, SubaggingClassifier, TreeVoter
+rng = np.random.default_rng(0)
+{learner}.fit(rng.normal(size=(5_000, 10)), rng.permutation(np.arange(5_000) % 500))
+print(peak_bytes())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "learner", ["TreeVoter()", "SubaggingClassifier(n_estimators=3)", "RandomForestClassifier(n_estimators=100)"]
+)
+def test_fits_of_500_classes_take_less_than_a_gigabyte(learner):
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])}
+    command = [sys.executable, "-c", PEAK.format(learner=learner)]
+    done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=environment)
+    assert int(done.stdout) < 1e9
 
 
 @pytest.fixture(scope="module")

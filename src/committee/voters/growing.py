@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from committee._core import Criterion, TreeNodes
 
 TargetCriterion: TypeAlias = Literal["squared_error", "absolute_error", "poisson"]
-DeepCriterion: TypeAlias = Literal["gini", "entropy"] | TargetCriterion
+ClassCriterion: TypeAlias = Literal["gini", "entropy"]
+DeepCriterion: TypeAlias = ClassCriterion | TargetCriterion
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class GrowthLimits:
         if (weights := found.get("feature_weights")) is not None:
             found["feature_weights"] = feature_weights(weights, learner.table_)
         return cls(**found)
+
+    def most_leaves(self, n_rows: int) -> int:
+        by_rows = n_rows // self.min_samples_leaf
+        return by_rows if self.max_depth is None else min(by_rows, 2 ** min(self.max_depth, 60))
 
     def settings(self, binned: Binned, n_threads: int) -> dict[str, Any]:
         of_tree, of_node = features_per_tree_and_node(self.max_features_tree, self.max_features, binned.codes.shape[1])
@@ -69,6 +74,17 @@ def deep_tree_grower(
     binned: Binned, criterion: DeepCriterion, n_classes: int, limits: GrowthLimits, n_threads: int
 ) -> DeepGrower:
     return DeepGrower(criterion=criterion, n_classes=n_classes, **limits.settings(binned, n_threads))
+
+
+def class_tree_grower(
+    binned: Binned, criterion: ClassCriterion, n_classes: int, limits: GrowthLimits, n_threads: int
+) -> DeepGrower | Grower:
+    """Return the grower that is faster for the size of the tree. Both grow the same trees."""
+    n_rows = binned.codes.shape[0]
+    # histograms take time by nodes and classes, deep growth by rows: the same at about four rows per leaf and class
+    shallow = 4 * n_classes * limits.most_leaves(n_rows) < n_rows
+    kernel = tree_grower if limits.max_leaf_nodes or shallow else deep_tree_grower
+    return kernel(binned, criterion, n_classes, limits, n_threads)
 
 
 def check_target_criterion(criterion: DeepCriterion, target: NDArray[np.float64], max_leaf_nodes: int | None) -> None:
@@ -132,7 +148,7 @@ def forest_from_grown(
     """Convert grown trees to a `Forest` with thresholds in place of bins."""
     n_nodes, feature, bin, left, missing_left, category_offset, category_bits, gain, count = joined_nodes(trees)
     if weight is None:
-        weight = [tree.sums.sum(axis=1) for tree in trees]
+        weight = [node_weights(tree) for tree in trees]
     return Forest(
         n_features=len(bins.n_categories),
         n_classes=n_classes,
@@ -157,8 +173,17 @@ def majority_class(sums: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.asarray(np.argmax(sums >= sums.max(axis=1, keepdims=True) * (1.0 - 1e-10), axis=1))
 
 
+def node_weights(tree: TreeNodes) -> NDArray[np.float64]:
+    sums = tree.leaf_sums()
+    return tree.sums.sum(axis=1) if sums is None else sums[3]
+
+
 def leaf_labels(tree: GrownTree) -> NDArray[np.int32]:
-    return np.where(tree.feature < 0, majority_class(tree.sums), -1).astype(np.int32)
+    if (sums := tree.leaf_sums()) is None:
+        heaviest = majority_class(tree.sums)
+    else:
+        heaviest = ClassShares(tree.n_classes, *sums[:3]).majority()
+    return np.where(tree.feature < 0, heaviest, -1).astype(np.int32)
 
 
 def leaf_labels_and_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
@@ -171,19 +196,15 @@ def leaf_labels_and_votes(tree: GrownTree) -> tuple[NDArray[np.int32], NDArray[n
 
 def class_votes(tree: GrownTree, *, hard: bool) -> dict[str, Any]:
     """Votes of one tree as keyword arguments of `forest_from_grown`."""
-    leaf = tree.feature < 0
-    if tree.n_classes > FEW_CLASSES and (sums := tree.leaf_sums()) is not None:
-        offset, label, weight, total = sums
-        if hard:
-            heaviest = ClassShares(tree.n_classes, offset, label, weight).majority()
-            return {"label": [np.where(leaf, heaviest, -1).astype(np.int32)], "weight": [total]}
-        share = weight / np.repeat(total, np.diff(offset))
-        return {"shares": ClassShares(tree.n_classes, offset, label, share), "weight": [total]}
     if hard:
         return {"label": [leaf_labels(tree)]}
+    if tree.n_classes > FEW_CLASSES and (sums := tree.leaf_sums()) is not None:
+        offset, label, weight, total = sums
+        share = weight / np.repeat(total, np.diff(offset))
+        return {"shares": ClassShares(tree.n_classes, offset, label, share), "weight": [total]}
     shares = class_shares(tree)
     if shares.shape[1] > FEW_CLASSES:
-        return {"shares": ClassShares.of_dense(shares, leaf)}
+        return {"shares": ClassShares.of_dense(shares, tree.feature < 0)}
     return {"value": [shares]}
 
 

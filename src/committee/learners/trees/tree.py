@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Options
 
 from committee import _core
-from committee._core import Grower, GrownTree
+from committee._core import DeepGrower, Grower, GrownTree
 from committee.data.bins import Binned
 from committee.data.number_types import F64
 from committee.data.parallel import n_threads
@@ -34,10 +34,13 @@ from committee.voters.growing import (
     TargetCriterion,
     check_target_criterion,
     class_shares,
+    class_tree_grower,
+    class_votes,
     deep_tree_grower,
     forest_from_grown,
     leaf_values,
     majority_class,
+    node_weights,
     tree_grower,
 )
 
@@ -140,10 +143,12 @@ class TreeVoter(OneTree, BaseClassifier, TreeParameters):
         seed = int(tasks.random(rows).randint(2**31 - 1))
         tree = self.grower(binned, n_classes, threads).grow_classes(rows.labels, rows.weights, None, seed)
         found: dict[str, Any] = {}
-        shares = class_shares(tree)
+        votes: dict[str, Any]
         if self.calibrate == "auto" and (strength := best_strength(self._of_folds(rows, seed))) is not None:
-            found, shares = {"shrinkage_": strength}, shrunk_shares(tree, strength)
-        voters = forest_from_grown([tree], binned.bins, n_classes, value=[shares])
+            found, votes = {"shrinkage_": strength}, {"value": [shrunk_shares(tree, strength)]}
+        else:
+            votes = class_votes(tree, hard=False)
+        voters = forest_from_grown([tree], binned.bins, n_classes, **votes)
         return found | {"committee_": Committee(voters, np.ones(1), self.classes_, Share(), self.table_)}
 
     def _of_folds(self, rows: Rows, seed: int) -> Iterator[TreeOfFold]:
@@ -170,9 +175,9 @@ class TreeVoter(OneTree, BaseClassifier, TreeParameters):
         self._validate_params()
         return self
 
-    def grower(self, binned: Binned, n_classes: int, n_threads: int) -> Grower:
+    def grower(self, binned: Binned, n_classes: int, n_threads: int) -> DeepGrower | Grower:
         """Return the kernel that grows trees with these parameters on a binned table."""
-        return tree_grower(binned, self.criterion, n_classes, GrowthLimits.of(self), n_threads)
+        return class_tree_grower(binned, self.criterion, n_classes, GrowthLimits.of(self), n_threads)
 
 
 @with_parameters
@@ -227,6 +232,7 @@ class TreeRegressor(OneTree, BaseRegressor, TreeParameters):
 # --- shrinkage of class shares towards those of ancestors -------------------------------------------------------------
 
 STRENGTHS = 2.0 ** (np.arange(-8, 21) / 2)  # that are tried, in rows
+CELLS = 4_000_000  # most shares, by node, class and strength, in memory at a time
 
 
 def shrunk_shares(tree: GrownTree, strength: float) -> F64:
@@ -240,7 +246,7 @@ def shrunk_shares(tree: GrownTree, strength: float) -> F64:
 def _shrunk(shares: F64, tree: GrownTree, strengths: F64) -> F64:
     # (N, K, strengths)
     found = np.repeat(shares[:, :, None], len(strengths), axis=2)
-    weight = tree.sums.sum(axis=1)
+    weight = node_weights(tree)
     for parent, child in inner_levels(tree.left, np.array([0, len(tree.left)])):
         factor = 1.0 / (1.0 + strengths / weight[parent, None])  # (parents, strengths)
         for side in (child, child + 1):
@@ -265,10 +271,15 @@ def best_strength(trees: Iterable[TreeOfFold]) -> float | None:
         if not shares[0].all():
             continue
         leaf, place = np.unique(one.leaf, return_inverse=True)
-        surprise = -np.log(_shrunk(shares, one.tree, STRENGTHS)[leaf])
-        loss += one.weights @ surprise[place, one.labels]
+        own, mean = [], []
+        # two strengths at a time or more: NumPy adds the classes of one alone in another order
+        for some in np.array_split(STRENGTHS, min(len(STRENGTHS) // 2, 1 + shares.size * len(STRENGTHS) // CELLS)):
+            surprise = -np.log(_shrunk(shares, one.tree, some)[leaf])
+            own.append(surprise[place, one.labels])
+            mean.append(surprise.mean(axis=1))
+        loss += one.weights @ np.hstack(own)
         # each test row with equally likely classes, so that the least strength does not win if all rows are right
-        anywhere += np.bincount(place, one.weights) @ surprise.mean(axis=1)
+        anywhere += np.bincount(place, one.weights) @ np.hstack(mean)
         total, n_rows = total + float(one.weights.sum()), n_rows + one.n_test
         if n_rows >= ENOUGH_ROWS:
             break
