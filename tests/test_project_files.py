@@ -81,6 +81,12 @@ def test_the_first_pages_have_the_figures_of_the_results() -> None:
     assert f"one thread: {boosted[0]} (AVX2), {boosted[1]} (AVX-512) times as fast" in readme
     assert f"trained {boosted[0]} times (AVX2; with AVX-512 {boosted[1]} times) as fast" in home
     assert f"100,000 x 28: {grown[0]}, {grown[1]} times as fast" in readme
+    times = [
+        each["reached"]["median"]
+        for each in figures("committee_time")
+        if each["work"] == "both, gradient boosting: fit time, 40 tables, geometric mean"
+    ]
+    assert f"takes a {1 / times[1]:.0f}th of the time, {times[0]:.1f} times as long" in readme
     assert f"a forest {grown[0]} times ({grown[1]} times) as fast" in home
     assert f"mean rank {ranks['committee']} by log loss" in readme and f"CatBoost {ranks['CatBoost']}," in readme
     assert f"**{ranks['committee']}** is its mean rank" in home and f"has {ranks['CatBoost']}." in home
