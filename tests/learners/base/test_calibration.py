@@ -35,7 +35,7 @@ from committee.learners.base.calibration import (
     temperature_of,
 )
 from committee.learners.base.row_sampling import Folds
-from committee.vote.links.probability import Softmax, TemperedMargin, TemperedShare
+from committee.vote.links.probability import TemperedMargin, TemperedShare
 from committee.vote.links.temperature import best_temperature
 from tests.model_files import craft
 from tests.subjects import numbers
@@ -64,6 +64,7 @@ CROSS_FITTED = [
     RandomForestClassifier(7, bootstrap=False, random_state=0),
     SubaggingClassifier(n_estimators=3, max_samples=1.0, random_state=0),
 ]
+BY_FOLDS = CROSS_FITTED[11:13]  # not by a smaller fit, and independent of the random state
 named = {"ids": lambda model: repr(model)[:60]}
 all_of_them = pytest.mark.parametrize("model", OUT_OF_BAG + CROSS_FITTED, **named)
 
@@ -144,7 +145,7 @@ def test_votes_out_of_bag_are_scored_without_a_temperature(model):
         assert_array_equal(scored.predict_proba(X), plain.predict_proba(X))
 
 
-@pytest.mark.parametrize("model", CROSS_FITTED[5:10], **named)
+@pytest.mark.parametrize("model", BY_FOLDS, **named)
 def test_fits_on_other_folds_choose(model, monkeypatch):
     monkeypatch.setattr(calibration, "ENOUGH_ROWS", 150)
     X, y = numbers(2, 150)
@@ -153,14 +154,13 @@ def test_fits_on_other_folds_choose(model, monkeypatch):
     evidence = np.empty((150, 2))
     for fold in Folds.of(rows, 5):
         other = clone(model).set_params(calibrate=None).fit(X[fold.train], y[fold.train])
-        mean = other.decision_function(X[fold.test]) / np.abs(other.committee_.weights).sum()
-        if isinstance(model, ProbabilisticAdaBoostClassifier | BoostingTreeClassifier):
-            mean *= len(other.committee_.weights) / len(model.committee_.weights)
-        evidence[fold.test] = np.column_stack([-mean / 2, mean / 2])
-    T = best_temperature(evidence * np.abs(model.committee_.weights).sum(), rows.labels, np.ones(150), 150)
+        evidence[fold.test] = model.committee_.link.evidence(
+            other.decision_function(X[fold.test]), other.committee_.total_weight
+        )
+    T = best_temperature(evidence, rows.labels, np.ones(150), 150)
     assert_allclose(model.temperature_, T, rtol=1e-12)
     link = model.committee_.link
-    assert link == (TemperedMargin(T) if isinstance(link, TemperedMargin) else Softmax(1 / T))
+    assert link == (TemperedMargin(T) if isinstance(link, TemperedMargin) else TemperedShare(T))
 
 
 def test_enough_rows_are_enough(monkeypatch):
@@ -172,7 +172,7 @@ def test_enough_rows_are_enough(monkeypatch):
     )
     for n, n_fits in ((80, 5), (150, 4), (300, 2), (600, 1)):
         fits.clear()
-        ArcGVClassifier(2).fit(*numbers(2, n))
+        MatryoshkaClassifier(levels=1, method="majority").fit(*numbers(2, n))
         assert len(fits) == n_fits
     assert calibration.ENOUGH_ROWS == 100
 
@@ -276,31 +276,72 @@ def test_rows_of_different_levels_are_no_copies():
     assert losses[1] < losses[0] + 0.01
 
 
-# --- corrected by a smaller fit: AdaBoost and LPBoost ----------------------------------------------------------------
+# --- by a smaller fit: boosters and nested trees ----------------------------------------------------------------------
 
 
 def size(z, w):
     return np.average(np.abs(z - z.mean(axis=1)[:, None]).mean(axis=1), weights=w)
 
 
-@pytest.mark.parametrize(("model", "n_classes"), [(AdaBoostClassifier(30), 2), (AdaBoostClassifier(28), 3)])
-def test_temperature_by_hand(model, n_classes):
+@pytest.mark.parametrize(
+    ("model", "n_classes", "share"),
+    [
+        (AdaBoostClassifier(30), 2, 1 / 4),
+        (AdaBoostClassifier(28), 3, 1 / 4),
+        (LPBoostClassifier(0.8, tol=0.01), 3, 1 / 4),
+        (DOOMBoostClassifier(n_estimators=30), 3, 1 / 4),
+        (ArcGVClassifier(60), 2, 1 / 2),
+        (ArcGVClassifier(60), 3, 1 / 2),
+        (MDBoostClassifier(tol=0.01), 2, 1),
+        (ProbabilisticAdaBoostClassifier(60), 3, 1 / 2),
+        (BoostingTreeClassifier(), 2, 1 / 2),
+        (MatryoshkaClassifier(), 2, 1 / 2),
+        (MatryoshkaClassifier(), 3, 1 / 2),
+    ],
+)
+def test_temperature_by_hand(model, n_classes, share):
     X, y = numbers(n_classes, 420)
     whole = model.set_params(random_state=0).fit(X, y)
     fold = next(iter(Folds.of(whole.training_rows(X, y, None), 2)))
     assert fold.n_test == 210
-    small = AdaBoostClassifier(25, calibrate=None).fit(X[fold.train], y[fold.train])
+    n_scores = n_classes if n_classes > 2 and not isinstance(model, AdaBoostClassifier) else 1
+    all_rounds = int(np.ceil(whole.committee_.n_voters / n_scores))
+    rounds = min(all_rounds, max(25, int(np.ceil(share * all_rounds))))
+    name = {BoostingTreeClassifier: "max_voters", MatryoshkaClassifier: "levels"}.get(type(model), "n_estimators")
+    most = int(np.log2(rounds)) if name == "levels" else rounds
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of programs that end before their optimum
+        small = clone(model).set_params(calibrate=None, **{name: most}).fit(X[fold.train], y[fold.train])
     ones, y_train = np.ones(210), y[fold.train].astype(np.uint16)
     z, u = evidence_of(whole, X[fold.train]), evidence_of(small, X[fold.train])
     factor = size(z, ones) / size(u, ones)
     T0 = best_temperature(factor * u, y_train, ones, 210)
     T1 = best_temperature(factor * evidence_of(small, X[fold.test]), y[fold.test].astype(np.uint16), ones, 210)
     T2 = best_temperature(z, y_train, ones, 210)
-    q, r = 1 / 2, 25 / model.n_estimators
+    q, r = 1 / 2, rounds / all_rounds
     o = max(0.0, np.log2(T1 / T0)) * q / r
     v = 1 / (1 + (o / 0.4) ** 2)
     expected = v * (np.log2(T2) + o) + (1 - v) * (np.log2(T1) - 0.4 * (1 - q * r))
     assert_allclose(np.log2(whole.temperature_), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("model", "rounds", "limits"),
+    [
+        (DOOMBoostClassifier(), 30, {"n_estimators": 30}),
+        (BoostingTreeClassifier(), 30, {"max_voters": 30}),
+        (MatryoshkaClassifier(), 32, {"shape": [2] * 5}),
+        (MatryoshkaClassifier(), 33, {"shape": [2] * 6}),
+        (MatryoshkaClassifier(levels=9), 100, {"shape": [2] * 7}),
+        (MatryoshkaClassifier([4, 4, 4]), 16, {"shape": [4, 4]}),
+        (MatryoshkaClassifier([4, 4, 4]), 17, {"shape": [4, 4, 4]}),
+        (MatryoshkaClassifier("greedy"), 30, {"shape": "greedy", "max_voters": 30}),
+    ],
+)
+def test_limits_of_a_smaller_fit(model, rounds, limits):
+    model = clone(model)
+    model._limit_rounds(rounds)
+    assert {name: getattr(model, name) for name in limits} == limits
 
 
 def test_training_rows_decide_where_held_out_rows_agree():
@@ -332,7 +373,18 @@ def test_few_rows_have_folds_and_many_a_sample(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "model", [AdaBoostClassifier(40), AdaBoostClassifier(40, vote="confidence", max_depth=2), LPBoostClassifier()]
+    "model",
+    [
+        AdaBoostClassifier(40),
+        AdaBoostClassifier(40, vote="confidence", max_depth=2),
+        LPBoostClassifier(),
+        ArcGVClassifier(),
+        MDBoostClassifier(),
+        DOOMBoostClassifier(),
+        ProbabilisticAdaBoostClassifier(),
+        BoostingTreeClassifier(),
+        MatryoshkaClassifier(),
+    ],
 )
 def test_a_smaller_fit_is_as_good_as_the_best_temperature(model):
     ratios = []

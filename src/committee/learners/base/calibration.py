@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from math import ceil, inf, log2
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Options
 
 from committee.data.bins import row_digests
+from committee.data.labels import scored_classes
 from committee.data.matrices import SparseMatrix
 from committee.data.number_types import F64, Index
 from committee.data.out_of_core.training_pieces import OutOfCoreMatrix
@@ -73,10 +74,10 @@ class CalibratedClassifier(BaseClassifier):
         """Temperature scaling of the probabilities, with the least log loss on rows that the voters were not trained
         on; predicted classes stay. The rows are those out of bag, or, for learners with early stopping, its held-out
         rows or `X_val`, or else rows of up to five folds, each predicted by a fit on the others, until there are 100 of
-        them, which costs 0.8 to 4 further fits. In place of folds AdaBoost and LPBoost on 400 rows or more have half of
-        the rows, or of a sample, predicted by a fit of fewer rounds on the other half, which costs 0.3 to 1 further
-        fits below a few thousand rows and 0.1 to 0.3 at 100,000. A fit that depends on the clock is not calibrated.
-        None, False: the votes as they are.""",
+        them, which costs 0.8 to 4 further fits. In place of folds, boosters and most nested trees on 400 rows or more
+        have half of the rows, or of a sample, predicted by a fit on the other half, mostly of fewer rounds, which costs
+        0.1 to 1 further fits, less with more rows. A fit that depends on the clock is not calibrated. None, False: the
+        votes as they are.""",
         Options(bool, {False}),
         type_words='"auto", False or None',
     )
@@ -135,10 +136,10 @@ class CalibratedClassifier(BaseClassifier):
         model = self._for_fold(seed)
         if not self._fitted_on(model, rows, fold):
             return nothing
-        strength = self._strength(model.committee_)
+        strength = model.committee_.total_weight
         votes = model.decision_function(rows.cells[fold.test])
         evidence = committee.link.evidence(votes, model.committee_.total_weight)
-        return evidence * (self._strength(committee) / strength) if strength > 0.0 else nothing
+        return evidence * (committee.total_weight / strength) if strength > 0.0 else nothing
 
     def _fitted_on(self, model: Any, rows: Rows, fold: Fold) -> bool:
         with warnings.catch_warnings():
@@ -160,10 +161,6 @@ class CalibratedClassifier(BaseClassifier):
             if hasattr(model, name):  # set_params takes only what the __init__ of a user's subclass takes
                 setattr(model, name, value)
         return model
-
-    def _strength(self, committee: Committee) -> float:
-        """Scale of the evidence, by which that of a fold's fit is rescaled."""
-        return committee.total_weight
 
     @property
     def _calibrates(self) -> bool:
@@ -194,8 +191,8 @@ LEAST_ROWS = 400
 """Least `Rows.count` of which half are enough for a smaller fit."""
 MANY_ROWS, MANY_ROWS_PER_VOTER = 4000, 80
 """Rows sampled for smaller fits, and rows per voter; the larger number counts."""
-SHARE_OF_ROUNDS, LEAST_ROUNDS = 1 / 4, 25
-"""Rounds of a fit on half of the rows: a share of all, and the least number."""
+LEAST_ROUNDS = 25
+"""Least number of rounds of a fit on half of the rows, if the whole fit has as many."""
 EASIER = 0.4
 """Binary logarithm of the held-out temperature of a fit on hardly any rows and rounds over that of the whole fit."""
 SMALL_OPTIMISM = 0.4
@@ -208,23 +205,30 @@ MOSTLY = 0.95
 class BoostedCalibration(CalibratedClassifier):
     """Base of boosters that are calibrated by smaller fits."""
 
-    n_estimators: int
+    _share_of_rounds: ClassVar[float] = 1 / 4  # of a fit on half of the rows
+
+    def _n_rounds(self, committee: Committee) -> int:
+        return ceil(committee.n_voters / len(scored_classes(len(self.classes_))))  # most have voters of each score
+
+    def _limit_rounds(self, rounds: int) -> None:
+        self.n_estimators = rounds
 
     def _calibrated_by_folds(
         self, fitted: dict[str, Any], rows: Rows, random: np.random.RandomState, tasks: FitTasks
     ) -> dict[str, Any]:
         committee: Committee = fitted["committee_"]
-        halves, rounds = rows.count >= LEAST_ROWS, committee.n_voters
+        halves = rows.count >= LEAST_ROWS
+        rounds = all_rounds = self._n_rounds(committee)
         if halves:
-            rounds = min(rounds, max(LEAST_ROUNDS, ceil(SHARE_OF_ROUNDS * rounds)))
-        most = max(MANY_ROWS, MANY_ROWS_PER_VOTER * committee.n_voters)
+            rounds = min(rounds, max(LEAST_ROUNDS, ceil(self._share_of_rounds * rounds)))
+        most = max(MANY_ROWS, MANY_ROWS_PER_VOTER * all_rounds)
         some = sampled_rows(rows, most, n_threads(self.n_jobs))
         coded = some.with_codes  # each fit learns its own target statistics
         seeds = random.randint(2**31 - 1, size=N_FOLDS).tolist()
         found: list[SmallerFit] = []
         group = None if coded.group is None else np.unique(coded.group, return_inverse=True)[1]
         for fold, seed in zip(self._folds(coded, 2 if halves else N_FOLDS, group), seeds, strict=False):
-            compute = partial(self._evidence_of_part, committee, coded, fold, seed, rounds)
+            compute = partial(self._evidence_of_part, committee, coded, fold, seed, rounds if halves else None)
             evidence = tasks.result("evidence", [seed], compute)
             if len(evidence):
                 tally = committee.voters.tally(some.cells[fold.train], committee.weights, n_threads(self.n_jobs))
@@ -235,11 +239,12 @@ class BoostedCalibration(CalibratedClassifier):
         if not any(one.train.evidence.any() for one in found):
             return fitted
         share_of_rows = float(found[0].train.weights.sum() / rows.weights.sum())
-        return self._with_temperature(fitted, temperature_of(found, share_of_rows, rounds / committee.n_voters))
+        return self._with_temperature(fitted, temperature_of(found, share_of_rows, rounds / all_rounds))
 
-    def _evidence_of_part(self, committee: Committee, rows: Rows, fold: Fold, seed: int, rounds: int) -> F64:
+    def _evidence_of_part(self, committee: Committee, rows: Rows, fold: Fold, seed: int, rounds: int | None) -> F64:
         model = self._for_fold(seed)
-        model.n_estimators = rounds
+        if rounds is not None:
+            model._limit_rounds(rounds)
         if not self._fitted_on(model, rows, fold):
             return np.empty((0, len(self.classes_)))
         votes = model.decision_function(rows.cells[np.concatenate([fold.train, fold.test])])

@@ -127,6 +127,9 @@ class AdaBoostClassifier(Boosting, BoostedCalibration):
             return self.vote
         return "discrete" if self.voter is not None or len(self.classes_) < 3 else "confidence"
 
+    def _n_rounds(self, committee: Committee) -> int:
+        return committee.n_voters
+
     def _run(self, rows: Rows, random: np.random.RandomState) -> AdaBoostRun:
         seed = int(random.randint(2**31 - 1))
         return TreeRun(self, rows, seed) if self.voter is None else VoterRun(self, rows, seed)

@@ -358,6 +358,7 @@ class MDBoostClassifier(MarginBoosting):
         Interval(Real, 0.0, 1.0, closed="left"),
     )
 
+    _share_of_rounds = 1.0  # a vote of fewer voters is far from the optimum
     _tol_is_of_training = True
 
     def _figures(self, runs: Sequence[MDRun], n_rounds: int) -> dict[str, Any]:

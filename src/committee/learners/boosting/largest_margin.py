@@ -335,6 +335,7 @@ class ArcGVClassifier(MarginBoosting):
     """
 
     _run_type = ArcGVRun
+    _share_of_rounds = 1 / 2
     stored_attributes: ClassVar[tuple[str, ...]] = (
         *("edges_", "minimum_margins_", "estimator_weights_", "duality_gap_"),
         *MarginBoosting.stored_attributes,

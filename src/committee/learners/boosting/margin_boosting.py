@@ -17,7 +17,7 @@ from committee.data.rows import Rows
 from committee.data.text import warn_user
 from committee.learners.base import shared_parameters as shared
 from committee.learners.base.boosting import Boosting, BoostingRun
-from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.calibration import BoostedCalibration
 from committee.learners.base.early_stopping import EarlyStopping, HeldOutVotes, weighted_error
 from committee.learners.base.estimator import voter_template
 from committee.learners.base.fit_record import FitRecord
@@ -39,7 +39,7 @@ def depth_of_voters(taken: str) -> int | None:
 
 
 @with_parameters
-class MarginBoosting(Boosting, CalibratedClassifier):
+class MarginBoosting(Boosting, BoostedCalibration):
     _run_type: ClassVar[type[VotingRun]]
     _voter_parameter = "voter"
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("forest", "estimators", "signed")

@@ -20,7 +20,7 @@ from committee.data.parallel import n_threads
 from committee.data.rows import Rows
 from committee.data.text import warn_user
 from committee.learners.base import shared_parameters as shared
-from committee.learners.base.calibration import CalibratedClassifier
+from committee.learners.base.calibration import BoostedCalibration, CalibratedClassifier
 from committee.learners.base.estimator import voter_template
 from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import (
@@ -69,9 +69,10 @@ class Run:
 
 
 @with_parameters
-class NestedClassifier(CalibratedClassifier):
+class NestedClassifier(BoostedCalibration):
     _voter_parameter = "voter"
     _looks_ahead: ClassVar[bool] = False
+    _share_of_rounds = 1 / 2
     voter_kinds: ClassVar[tuple[str, ...] | None] = ("graph",)
     stored_attributes: ClassVar[tuple[str, ...]] = (*_OF_VOTERS, "n_draws_", "bound_", "cost_", "temperature_")
 
@@ -216,8 +217,12 @@ class NestedClassifier(CalibratedClassifier):
         # fits to other rows would exceed the budget, and fits that depend on the clock would differ
         return super()._calibrates and not any(self._clocks().values())
 
-    def _strength(self, committee: Committee) -> float:
-        return 1.0  # a row meets some of the voters, however many there are
+    def _calibrated_by_folds(
+        self, fitted: dict[str, Any], rows: Rows, random: np.random.RandomState, tasks: FitTasks
+    ) -> dict[str, Any]:
+        if self.method == "majority":  # votes on training rows, which a smaller fit needs, take longer than the fit
+            return CalibratedClassifier._calibrated_by_folds(self, fitted, rows, random, tasks)
+        return super()._calibrated_by_folds(fitted, rows, random, tasks)
 
     def _trained(self, run: Run, growers: list[Iterator[None]], most: int | None, begun: float) -> Iterator[None]:
         # one graph after the other; the first voter of each is there already

@@ -6,9 +6,10 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from heapq import heappop, heappush
-from itertools import count
+from itertools import accumulate, count
 from math import log2, prod
 from numbers import Integral
+from operator import mul
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -118,6 +119,9 @@ class BoostingTreeClassifier(NestedClassifier):
         rows' own, is largest, as voters err less where these lie on few rows.""",
     )
 
+    def _limit_rounds(self, rounds: int) -> None:
+        self.max_voters = rounds
+
     def _most_voters(self, count: float) -> int:
         return self.max_voters
 
@@ -222,6 +226,14 @@ class MatryoshkaClassifier(NestedClassifier):
         """Votes of collected leaves. "confidence": they keep theirs. "sign": only their signs count, and the node gets
         a vote of its own; the sub-tree's bound C may then rise to sqrt(C (2 - C)).""",
     )
+
+    def _limit_rounds(self, rounds: int) -> None:
+        if self._is("greedy"):
+            self.max_voters = rounds
+            return
+        sizes = self._sizes(2.0 * rounds)
+        n_levels = sum(product < rounds for product in accumulate(sizes, mul)) + 1
+        self.shape = sizes[:n_levels]  # the fewest levels with as many voters
 
     def _most_voters(self, count: float) -> int | None:
         if self._is("greedy"):
