@@ -44,9 +44,9 @@ MIN_NODE_LIMIT, NODES_PER_ENTRY = 2**19, 32
 _FILE_TYPES: dict[str, tuple[tuple[Any, ...], str]] = {
     "threshold": (REAL, "float32 or float64, a vector"),
     "value": (REAL, "float32 or float64, a matrix"),
-    "missing_left": ((np.uint8,), "uint8"),
-    "category_bits": ((np.uint32,), "uint32"),
-    "label": ((np.int32,), "int32"),
+    "missing_left": ((np.uint8,), "uint8, a vector"),
+    "category_bits": ((np.uint32,), "uint32, a vector"),
+    "label": ((np.int32,), "int32, a vector"),
     "share": (REAL, "float32 or float64, a vector"),
 }
 _PLACES = ("root", "split", "left", "right")
@@ -347,7 +347,7 @@ def _node_limit(arrays: dict[str, NDArray[Any]]) -> int:
 
 def _checked_graph(n_features: int, n_classes: int, arrays: dict[str, Any]) -> SharedTrees:
     for name, array in arrays.items():
-        allowed, wanted = _FILE_TYPES.get(name, (UNSIGNED, "unsigned"))
+        allowed, wanted = _FILE_TYPES.get(name, (UNSIGNED, "unsigned, a vector"))
         if array.dtype not in allowed or array.ndim != 1 + (name == "value"):
             raise ValueError(f"{name} is {array.dtype} of {array.ndim} dimensions; it must be {wanted}")
         if allowed == UNSIGNED:

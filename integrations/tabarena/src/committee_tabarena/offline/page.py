@@ -26,6 +26,7 @@ LIBRARIES = (
     "catboost",
     "lightgbm",
     "xgboost",
+    "xgboost-cpu",
     "interpret-core",
     "scikit-learn",
     "numpy",
