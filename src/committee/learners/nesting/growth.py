@@ -219,7 +219,7 @@ def relative_entropy(weights: RowWeights, own: F64) -> float:
 
 
 def alphas(W: F64, eps: float) -> tuple[F64, F64]:
-    """Return alpha_a and Z_a of answers a (Grossmann, section 4.2). Equation: probabilistic-alpha (docs/theory.md)."""
+    """Return alpha_a and Z_a of answers a. Equation: probabilistic-alpha (docs/theory.md)."""
     own, other = np.diag(W), np.array([W[PLUS, MINUS], W[MINUS, PLUS]])
     alpha = 0.5 * np.log((own + eps) / (other + eps))
     return alpha, own * np.exp(-alpha) + other * np.exp(alpha)

@@ -190,9 +190,7 @@ def _of_numbers(committee: RegressionCommittee, trees: ScoreTrees, target: str, 
         return FoldedTrees(trees, "mean" if single else "number")
     if isinstance(link, Log):
         return FoldedTrees(trees, "exponential")
-    raise TypeError(
-        f"{target} has no counterpart of the {link.name} link, which sorts the numbers of a row; {alternative}."
-    )
+    raise TypeError(f"{target} has no counterpart of the {link.name} link; {alternative}.")
 
 
 def round_to_grid(numbers: F64, largest_sum: float) -> F64:
