@@ -132,7 +132,7 @@ class FittedLearner(NamedCalls, ABC):
         Raises
         ------
         TypeError, ValueError
-            As `contributions`, or if there is no background row.
+            As `contributions`, but trees need no weights of training rows; or if there is no background row.
 
         Examples
         --------

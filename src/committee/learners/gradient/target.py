@@ -127,7 +127,7 @@ class Target:
         return np.asarray(np.sum(each, axis=0))
 
     def write_gradients(self, F: F64, w: F64 | None, gradient: F64, hessian: F64, n_threads: int) -> None:
-        """Write gradients and hessians with respect to scores in units of `scale`."""
+        """Write gradients and hessians of loss / scale^2 by scores / scale."""
         write_gradients(self.loss, self.y, F, w, gradient, hessian, n_threads)
         if self.scale is not None:
             gradient /= self.scale[:, None]
