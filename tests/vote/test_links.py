@@ -135,6 +135,7 @@ def test_tempered_shares_are_powers_of_votes(F, temperature, prior):
     expected = [oracle.tempered_share(row, temperature, prior) for row in F.tolist()]
     assert_allclose(link.probability(F), expected, rtol=1e-9)
     assert_allclose(Share().tempered(temperature).probability(F), TemperedShare(temperature).probability(F))
+    assert TemperedShare(2.0, prior).tempered(temperature) == link
     signed, total = F[:, 1] - F[:, 0], float(F.sum(axis=1).max())
     votes = np.column_stack([total - signed, total + signed]) / 2
     assert_allclose(link.probability(signed, total), link.probability(votes), rtol=1e-6)

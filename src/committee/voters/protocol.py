@@ -39,7 +39,7 @@ class Voters(Protocol):
 
     @property
     def spread(self) -> NDArray[np.float64]:
-        """Bound on the lead that a vote gives a class over another, ``(T,)``."""
+        """Bound on the lead that a vote gives a class on training rows, ``(T,)``."""
 
     def __len__(self) -> int: ...
 

@@ -215,7 +215,7 @@ class MulticlassDual:
         min  beta - sum_il b_i u_il   s.t.  sum_il u_il S_ilt <= beta for each voter t,
                                             a_i <= sum_l u_il <= c_i,  u >= 0.
 
-    Its duals are the weights of the voters and the margins of the rows.
+    Its duals are the voters' weights, and the rows' margins less b and the threshold.
     """
 
     def __init__(self, least: F64, most: F64, reward: F64, total: float | None, rows: Index | None = None) -> None:

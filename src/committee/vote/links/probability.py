@@ -235,6 +235,9 @@ class TemperedShare(Share):
     def evidence(self, F: ArrayLike, total: Weight) -> Scores:
         return _log_votes(F, total, self.prior)
 
+    def tempered(self, temperature: float) -> Link:
+        return TemperedShare(temperature, self.prior)
+
     def _probability(self, F: Scores, total: float | None) -> Scores:
         if F.shape[1] == 1 and total is None:
             raise ValueError("total is missing; signed scores need the weight of the voters.")
