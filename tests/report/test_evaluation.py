@@ -113,6 +113,18 @@ def test_rows_and_weights_of_the_confusion_picture(counts, cells, tips, right):
     assert all(f'data-tip="{tip} of' in picture for tip in tips) and f"{right} are predicted right" in picture
 
 
+def test_tables_of_weighted_rows_say_so(wine):
+    X, y, X_new, y_new = wine
+    model = AdaBoostClassifier().fit(X, y)
+    found = evaluate(model, X_new, y_new, sample_weight=np.full(len(y_new), 0.5))
+    metrics, _, classes, calibration = found.grids()
+    assert metrics.title == f"Metrics on {len(y_new)} rows, by weight"
+    assert classes.columns[1] == calibration.columns[1] == "weight" and calibration.title.startswith(
+        "Calibration: weight"
+    )
+    assert evaluate(model, X_new, y_new).grids()[2].columns[1] == "rows"
+
+
 def test_figures_of_numbers_are_scikit_learns(numbers):
     X, y, X_new, y_new = numbers
     model = GradientBoostingRegressor(n_estimators=20).fit(X, y)

@@ -64,6 +64,10 @@ class Confusion:
         return cls(labels, counts.astype(np.int64 if sample_weight is None else np.float64))
 
     @property
+    def unit(self) -> str:
+        return "weight" if self.counts.dtype.kind == "f" else "rows"
+
+    @property
     def recall(self) -> NDArray[np.float64]:  # NaN for a class without rows
         return _ratio(np.diag(self.counts), self.counts.sum(axis=1))
 
@@ -86,7 +90,7 @@ class Confusion:
         order = [k for k in np.argsort(-wrong, axis=None, kind="stable")[:MOST_MISTAKES] if wrong.flat[k]]
         names, n = [shortened(str(label), 24) for label in self.classes], len(self.classes)
         rows = tuple((names[k // n], names[k % n], _amount(wrong.flat[k])) for k in order)
-        return Grid(f"Most frequent mistakes of {n} classes", ("true", "predicted", "rows"), rows, "llr")
+        return Grid(f"Most frequent mistakes of {n} classes", ("true", "predicted", self.unit), rows, "llr")
 
     def classes_grid(self) -> Grid:
         rows_of = self.counts.sum(axis=1)
@@ -98,7 +102,7 @@ class Confusion:
         )
         n = len(self.classes)
         title = "Classes" if len(shown) == n else f"The {len(shown)} most frequent of {n} classes"
-        return Grid(title, ("class", "rows", "recall", "precision"), rows, "lrrr")
+        return Grid(title, ("class", self.unit, "recall", "precision"), rows, "lrrr")
 
     def to_json(self) -> dict[str, Any]:
         return {"classes": self.classes.tolist(), "counts": self.counts.tolist()}
@@ -150,13 +154,15 @@ class Evaluation:
     def grids(self) -> list[Grid]:
         shown = _number if self.confusion is None else _share
         rows = tuple((each.heading, shown(each.value), each.words(shown)) for each in self.figures)
-        grids = [Grid(f"Metrics on {pluralize(self.n_rows, 'row')}", ("", "", ""), rows, "lrl")]
+        unit = "rows" if self.confusion is None else self.confusion.unit
+        by_weight = "" if unit == "rows" else ", by weight"
+        grids = [Grid(f"Metrics on {pluralize(self.n_rows, 'row')}{by_weight}", ("", "", ""), rows, "lrl")]
         if self.confusion is not None:
             grids += self.confusion.grids()
         if self.thresholds is not None:
             grids.append(self.thresholds.grid())
         if self.reliability is not None:
-            grids.append(_reliability_grid(self.reliability))
+            grids.append(_reliability_grid(self.reliability, unit))
         return [grid for grid in grids if grid.rows]
 
     def to_json(self) -> dict[str, Any]:
@@ -323,15 +329,15 @@ def _of_numbers(model: Any, y: NDArray[Any], predicted: NDArray[Any], weights: F
     return Evaluation(len(y), tuple(figures))
 
 
-def _reliability_grid(reliability: Reliability) -> Grid:
+def _reliability_grid(reliability: Reliability, unit: str) -> Grid:
     rows = []
     for k in range(N_BINS):
         n = reliability.weight[k]
         if n > 0.0:
             mean, right = reliability.expected[k] / n, reliability.right[k] / n
             rows.append((f"{k / N_BINS:.1f} to {(k + 1) / N_BINS:.1f}", f"{n:,.0f}", f"{mean:.3f}", f"{right:.3f}"))
-    title = "Calibration: rows by the probability of the most probable class"
-    return Grid(title, ("probability", "rows", "mean", "share right"), tuple(rows), "lrrr")
+    title = f"Calibration: {unit} by the probability of the most probable class"
+    return Grid(title, ("probability", unit, "mean", "share right"), tuple(rows), "lrrr")
 
 
 def _share(value: float) -> str:
