@@ -126,6 +126,7 @@ def command(name: str, measure: Measure, *, one_thread: bool = True, arguments: 
             f"The kept results of {name} were measured on another processor, {other['machine']['processor']}; this one "
             f"is {machine.processor()}. Ratios between them are no change of the code; both will be kept."
         )
+    here = machine.describe()  # compiles the floor's kernel, which may fail: not after the hours of a run
     findings, neighbours = Findings(), machine.Neighbours()
     if one_thread:
         with threadpool_limits(limits=1):
@@ -136,7 +137,7 @@ def command(name: str, measure: Measure, *, one_thread: bool = True, arguments: 
         "benchmark": name,
         "quick": quick,
         "code": code_of(measure.__module__),
-        "machine": machine.describe(),
+        "machine": here,
         "used_by_others": neighbours.share(),
         "settings": findings.settings,
         "caption": findings.caption,
