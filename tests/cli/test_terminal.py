@@ -57,6 +57,11 @@ def forest(table):
             " instead.",
             "-p bootstrap must be True or False; got 3.",
         ),
+        (
+            "The 'calibrate' parameter of A must be a str among {'auto'}, a bool among {False} or None. Got True"
+            " instead.",
+            "-p calibrate must be 'auto', False or None; got True.",
+        ),
         ("x is 3; left_out_ names the others.", "x is 3; the table of members names the others."),
         ("-p oob_score=True stays, and so does 'a=1' or f(x)", "-p oob_score=True stays, and so does 'a=1' or f(x)"),
     ],

@@ -51,7 +51,7 @@ _INVALID = re.compile(r"The '(?P<name>\w+)' parameter of \w+ must be (?P<wanted>
 _SUBJECT = re.compile(r"^(?P<name>[a-z]+_[a-z_]+|[a-z]+(?= is)) (?=must be |is [^;]*; it must be )")
 _WITH_UNDERSCORE = re.compile(rf"(?<![\w.'-])({'|'.join(name for name in OPTIONS if '_' in name)})(?![\w=])")
 _RANGE = re.compile(r"an? (?P<kind>int|float) in the range (?P<left>[\[(])(?P<low>\S+), (?P<high>\S+?)(?P<right>[\])])")
-_SET = re.compile(r"a str among \{(.*?)\}")
+_SET = re.compile(r"a (?:bool|str) among \{(.*?)\}")
 _BOOL = re.compile(r"an instance of 'bool'((,| or) an instance of 'numpy.bool')?")
 
 _PHRASES = {

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
+from sklearn.utils._param_validation import InvalidParameterError
 
 import committee
 from committee import (
@@ -24,6 +25,7 @@ from committee import (
     RandomForestClassifier,
     SBPMTClassifier,
     SubaggingClassifier,
+    TreeVoter,
 )
 from committee.data.rows import Rows
 from committee.learners.base import calibration
@@ -77,6 +79,14 @@ def test_all_calibrated_learners_are_here():
     assert {type(model) for model in OUT_OF_BAG + CROSS_FITTED} == {
         kind for kind in map(committee.learner, committee.LEARNERS) if issubclass(kind, CalibratedClassifier)
     }
+
+
+@pytest.mark.parametrize("model", [*OUT_OF_BAG, *CROSS_FITTED, TreeVoter()], **named)
+@pytest.mark.parametrize("value", [True, 1])
+def test_other_values_are_refused_with_the_valid_ones(model, value):
+    message = r"must be a str among \{'auto'\}, a bool among \{False\} or None\. Got " + repr(value)
+    with pytest.raises(InvalidParameterError, match=message):
+        clone(model).set_params(calibrate=value).fit(*numbers(2, 40))
 
 
 @pytest.mark.one_in(2)

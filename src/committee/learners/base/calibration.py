@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils._param_validation import Options
+from sklearn.utils._param_validation import Options, StrOptions
 
 from committee.data.bins import row_digests
 from committee.data.labels import scored_classes
@@ -69,7 +69,7 @@ class CalibratedClassifier(BaseClassifier):
     _has_temperature = True
 
     _: KW_ONLY
-    calibrate: Literal["auto"] | bool | None = parameter(
+    calibrate: Literal["auto", False] | None = parameter(
         "auto",
         """Temperature scaling of the probabilities, with the least log loss on rows that the voters were not trained
         on; predicted classes stay. The rows are those out of bag, or, for learners with early stopping, its held-out
@@ -78,6 +78,7 @@ class CalibratedClassifier(BaseClassifier):
         have half of the rows, or of a sample, predicted by a fit on the other half, mostly of fewer rounds, which costs
         0.1 to 1 further fits, less with more rows. A fit that depends on the clock is not calibrated. None, False: the
         votes as they are.""",
+        StrOptions({"auto"}),
         Options(bool, {False}),
         type_words='"auto", False or None',
     )

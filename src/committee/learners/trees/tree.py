@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Options
+from sklearn.utils._param_validation import Options, StrOptions
 
 from committee import _core
 from committee._core import DeepGrower, Grower, GrownTree
@@ -120,11 +120,12 @@ class TreeVoter(OneTree, BaseClassifier, TreeParameters):
     _: KW_ONLY
     criterion: Literal["gini", "entropy"] = parameter("gini", "Impurity: 1 - sum p_k^2, or -sum p_k ln p_k.")
 
-    calibrate: Literal["auto"] | bool | None = parameter(
+    calibrate: Literal["auto", False] | None = parameter(
         "auto",
         """Shrinkage of the leaves' class shares. "auto": towards the shares of the nodes above, by the strength of
         least log loss on held-out rows of up to five folds, until there are 100 such rows, which costs 0.8 to 4 further
         trees. None, False: the shares of the training rows; so it is for voters of other learners.""",
+        StrOptions({"auto"}),
         Options(bool, {False}),
         type_words='"auto", False or None',
     )
