@@ -256,8 +256,19 @@ def test_a_second_layer_and_a_candidate_in_haste_have_a_line():
     assert "1 of 1 candidates" in lines[1] and lines[2].startswith("second_layer: left out (no time); ")
 
 
-def test_an_interrupted_second_layer_is_left_out(monkeypatch):
-    monkeypatch.setattr(SecondLayer, "_trained", lambda *_: signal.raise_signal(signal.SIGINT))
+@pytest.mark.parametrize(
+    ("part", "name"), [(SecondLayer, "_trained"), (CommitteeClassifier, "_extended"), (CommitteeClassifier, "_weighed")]
+)
+def test_an_interrupted_second_layer_is_left_out(part, name, monkeypatch):
+    whole, calls = getattr(part, name), []
+
+    def interrupted_once(*given):
+        calls.append(given)
+        if len(calls) == 1:
+            signal.raise_signal(signal.SIGINT)
+        return whole(*given)
+
+    monkeypatch.setattr(part, name, interrupted_once)
     model = CommitteeClassifier(candidates=["lines"], second_layer=True, on_interrupt="keep", random_state=0)
     with pytest.warns(UserWarning, match="interrupted: the second layer is left out"):
         model.fit(*products())

@@ -33,7 +33,7 @@ from committee.learners.base.fit_tasks import FitTasks
 from committee.learners.base.parameters import with_parameters
 from committee.learners.base.row_sampling import Fold, Folds, copied_rows, warn_of_copies
 from committee.learners.blend.blend_parameters import BlendParameters
-from committee.learners.blend.candidates import Candidate, CandidateChoice, LeftOut, named_estimators
+from committee.learners.blend.candidates import SECOND_LAYER, Candidate, CandidateChoice, LeftOut, named_estimators
 from committee.learners.blend.model_size import ReducibleBlend, SizeLimit, default_limit
 from committee.learners.blend.out_of_fold import (
     FoldTrainer,
@@ -165,6 +165,9 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
     @abstractmethod
     def _vote(self, vote: WeightedVote) -> Any: ...
 
+    def _wants_second_layer(self, rows: Any) -> bool:
+        return False
+
     def _extended(self, run: CandidateRun, vote: WeightedVote) -> WeightedVote:
         """The vote with members that are trained on the other candidates' predictions."""
         return vote
@@ -278,7 +281,8 @@ class Blend(ReducibleBlend, CandidateChoice, BlendParameters):
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or not run.members:
                 raise
-            if any(one.reason == "interrupted" for one in run.failed):
+            if not (run.not_trained or run.is_extended) and self._wants_second_layer(run.fits.rows):
+                run.failed.append(LeftOut(SECOND_LAYER, "interrupted"))
                 warn_user("the fit was interrupted: the second layer is left out, and the candidates are all trained.")
             else:
                 warn_user(

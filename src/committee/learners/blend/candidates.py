@@ -27,6 +27,7 @@ from committee.voters.estimators import EstimatorVoters, RegressorVoters
 Effort = Literal["fast", "default", "best"]
 
 EFFORT = "default"
+SECOND_LAYER = "second_layer"
 """Entry that stands for the candidates of `effort`."""
 VOTES = 200.0
 """Number of votes that an estimator's probabilities count as."""

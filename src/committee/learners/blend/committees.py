@@ -23,7 +23,7 @@ from committee.learners.base.parameters import FRACTION, fitted, parameter, with
 from committee.learners.base.predictors import BaseClassifier, BaseRegressor
 from committee.learners.base.row_sampling import copied_rows
 from committee.learners.blend.blend import RESERVE_ATTRIBUTES, Blend
-from committee.learners.blend.candidates import LeftOut
+from committee.learners.blend.candidates import SECOND_LAYER, LeftOut
 from committee.learners.blend.out_of_fold import ValidationRows
 from committee.learners.blend.training import CandidateRun
 from committee.learners.blend.weights import (
@@ -164,12 +164,11 @@ class CommitteeClassifier(Blend, BaseClassifier):
     def _extended(self, run: CandidateRun, vote: WeightedVote) -> WeightedVote:
         rows, every, known = run.fits.rows, run.validation, vote.known
         assert isinstance(rows, Rows)
-        wanted = self._suits_second_layer(rows) if self.second_layer == "auto" else self.second_layer
-        if not wanted or known is None:
+        if not self._wants_second_layer(rows) or known is None:
             return vote
         # with boosting, which no prediction needs
         from committee.learners.blend.portfolio import FitMemory
-        from committee.learners.blend.second_layer import SECOND_LAYER, SecondLayer
+        from committee.learners.blend.second_layer import SecondLayer
 
         if self.memory_limit is not None:
             memory = FitMemory.of(rows, len(self.classes_), every.folds, n_threads(self.n_jobs))
@@ -185,11 +184,7 @@ class CommitteeClassifier(Blend, BaseClassifier):
             most_bytes=None if (limit := self._size_limit(rows)) is None else limit.most,
             training_losses=self._training_losses(run, validation) if self.second_layer == "auto" else None,
         )  # fmt: skip
-        try:
-            return layer.added_to(vote, run.in_order)
-        except KeyboardInterrupt:
-            run.failed.append(LeftOut(SECOND_LAYER, "interrupted"))
-            raise
+        return layer.added_to(vote, run.in_order)
 
     def _training_losses(self, run: CandidateRun, validation: ValidationRows) -> Callable[[WeightedVote], F64]:
         def losses(vote: WeightedVote) -> F64:
@@ -201,6 +196,9 @@ class CommitteeClassifier(Blend, BaseClassifier):
             return self._losses(committee.probability_of(tally), rows, validation)
 
         return losses
+
+    def _wants_second_layer(self, rows: Rows) -> bool:
+        return self._suits_second_layer(rows) if self.second_layer == "auto" else self.second_layer
 
     def _suits_second_layer(self, rows: Rows) -> bool:
         return (

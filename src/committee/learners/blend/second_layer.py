@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from committee.data.number_types import F64, Mask
 from committee.data.rows import inner_weights
-from committee.learners.blend.candidates import LeftOut
+from committee.learners.blend.candidates import SECOND_LAYER, LeftOut
 from committee.learners.blend.out_of_fold import FAILURES, Member, ValidationRows, tempered
 from committee.learners.blend.time_plan import NO_TIME, Deadline
 from committee.learners.blend.weights import WeightedVote, mean_and_error
@@ -23,7 +23,6 @@ from committee.vote.links.temperature import best_temperature
 from committee.vote.members import MemberCommittees, StackedVoters, reads_tables, stacked_columns
 from committee.voters.tree_voters import compact_voters
 
-SECOND_LAYER = "second_layer"
 N_FITS = 5
 FITS_OF_OTHERS = 2
 """Fits of a candidate without weight that a second layer reads."""

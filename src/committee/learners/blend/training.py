@@ -64,6 +64,7 @@ class CandidateRun:
     in_haste: Candidate | None = None
     """The only member, if the time limit leaves no candidate its time."""
     _weighed: tuple[int, WeightedVote] | None = None
+    is_extended: bool = False
     _ended: str = "no time"
 
     def train(self) -> None:
@@ -126,15 +127,19 @@ class CandidateRun:
         place = {one.name: k for k, one in enumerate(self.candidates)}
         return sorted(self.members, key=lambda one: place[one.name])
 
+    @property
+    def not_trained(self) -> list[Candidate]:
+        tried = {one.name for one in self.members} | {one.name for one in self.failed}
+        return [one for one in self.candidates if one.name not in tried]
+
     def extend(self, by: Callable[[CandidateRun, WeightedVote], WeightedVote]) -> None:
-        if self._ended == "stopped":
-            return
-        self._weighed = len(self.members), by(self, self.vote())
+        if self._ended != "stopped":
+            self._weighed = len(self.members), by(self, self.vote())
+        self.is_extended = True
 
     def fitted(self) -> dict[str, Any]:
         vote = self.vote()
-        known = {one.name for one in self.members} | {one.name for one in self.failed}
-        others = [LeftOut(one.name, self._ended) for one in self.candidates if one.name not in known]
+        others = [LeftOut(one.name, self._ended) for one in self.not_trained]
         return self.attributes(vote, [*vote.left_out, *self.failed, *others])
 
     def _train(self, candidate: Candidate) -> None:
