@@ -87,9 +87,10 @@ class GradientBoosting(WarmStart, LeafRefitting, TrialTable):
     max_features_: int = fitted("Columns drawn for each node; 0 for all.", "int")
     trials_: dict[str, list[float]] | None = fitted(
         """Trials of settings in their order, as columns of a table: the settings, `rounds` with large steps until the
-        held-out `loss`, or minus the score by `scoring`, was least, the `gain` on the first trial, and its
-        `standard_error`. If 5 rounds or fewer are best, the last trial takes steps a quarter as large, and four of its
-        rounds count as one. None without trials. `trials_frame` has them as a data frame.""",
+        held-out `loss`, or minus the score by `scoring`, was least, the `gain` on the first trial (by a scorer that of
+        jackknife estimates of the score), and its `standard_error`. If 5 rounds or fewer are best, the last trial takes
+        steps a quarter as large, and four of its rounds count as one. None without trials. `trials_frame` has them as a
+        data frame.""",
         "dict or None",
     )
     seed_: int = fitted(

@@ -23,11 +23,13 @@ class TrialTable(CommitteeEstimator):
         """Table of `trials_`: a row for each trial of settings, in the order tried.
 
         Columns are those of `trials_`: ``max_leaf_nodes``, ``subsample`` and ``max_features`` (0: no limit, or all
-        columns); ``rounds`` of learning rate 0.4 up to the least held-out ``loss``; ``gain``, by which that loss is
-        lower than the first trial's, and ``standard_error`` of the gain. A trial that was behind ended early, and has
-        the least loss of its rounds. Two more columns are ``trial_learning_rate``, 0.4, or 0.1 of a trial of smaller
-        steps, and ``chosen``, true for the trial whose settings and total step (0.4 times its rounds) the fit used. No
-        trial is chosen if a warm start changed the settings.
+        columns); ``rounds`` of learning rate 0.4 up to the least held-out ``loss``, or minus the score by `scoring`;
+        ``gain``, by which that loss is lower than the first trial's, and ``standard_error`` of the gain. By a scorer
+        the gain is that of jackknife estimates of the score, the means of pseudo-values over ten blocks of held-out
+        rows, and differs from the difference of the losses. A trial that was behind ended early, and has the least loss
+        of its rounds. Two more columns are ``trial_learning_rate``, 0.4, or 0.1 of a trial of smaller steps, and
+        ``chosen``, true for the trial whose settings and total step (0.4 times its rounds) the fit used. No trial is
+        chosen if a warm start changed the settings.
 
         Parameters
         ----------
