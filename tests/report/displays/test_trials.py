@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from sklearn import ensemble
 from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import RandomForestClassifier
 
 from committee import GradientBoostingClassifier
 from committee.report import TrialsDisplay
@@ -56,7 +56,7 @@ def test_names_of_settings():
     model = GradientBoostingClassifier(n_estimators=1, learning_rate=0.5).fit(X, y)
     model.trials_ = columns | {"loss": [0.5, 0.4], "gain": [0.0, 0.1], "standard_error": [0.0, 0.2]}
     display = whole(TrialsDisplay.from_estimator(model))
-    assert display.settings[1] == "any number of leaves, 55% of rows, all columns, smaller steps"
+    assert display.settings[1] == "no limit of leaves, 55% of rows, all columns, smaller steps"
     assert display.chosen is None
     one = TrialsDisplay(["15 leaves"], [0.5]).plot()
     assert texts_inside(one)[-1] == "held-out loss"
@@ -76,7 +76,10 @@ def test_a_page_of_a_model_with_several_trials_has_them(tried, monkeypatch):
         (lambda: TrialsDisplay([], []), r"shapes \(0,\) and \(0,\) for 0 settings; give one"),
         (lambda: TrialsDisplay(["a"], [0.1, 0.2]), r"shapes \(2,\) and \(1,\) for 1 settings"),
         (lambda: TrialsDisplay(["a"], [0.1], chosen=1), "chosen=1 is not a position; there are 1 trials"),
-        (lambda: TrialsDisplay.from_estimator(RandomForestClassifier()), "RandomForestClassifier has no trials_ to d"),
+        (
+            lambda: TrialsDisplay.from_estimator(ensemble.GradientBoostingClassifier()),
+            r"has no trials_ to draw; give a fitted committee\.GradientBoostingClassifier or committee\.",
+        ),
         (
             lambda: TrialsDisplay.from_estimator(
                 GradientBoostingClassifier(n_estimators=1, learning_rate=0.5).fit([[0.0], [1.0]] * 20, [0, 1] * 20)

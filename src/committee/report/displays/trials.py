@@ -112,8 +112,8 @@ class TrialsDisplay(Display):
 
         if not isinstance(estimator, TrialTable):
             raise ValueError(
-                f"{type(estimator).__name__} has no trials_ to draw; give a fitted GradientBoostingClassifier or "
-                "GradientBoostingRegressor."
+                f"{type(estimator).__name__} has no trials_ to draw; give a fitted "
+                "committee.GradientBoostingClassifier or committee.GradientBoostingRegressor."
             )
         columns = trial_columns(estimator)
         metric = _metric(getattr(estimator, "scoring", None))
@@ -158,7 +158,7 @@ def _settings_in_words(columns: dict[str, list[Any]]) -> list[str]:
     return [
         ", ".join(
             [
-                f"{leaves} leaves" if leaves else "any number of leaves",
+                f"{leaves} leaves" if leaves else "no limit of leaves",
                 f"{share:.0%} of rows" if share < 1.0 else "all rows",
                 f"{features} columns per node" if features else "all columns",
                 *(["smaller steps"] if rate < largest else []),
