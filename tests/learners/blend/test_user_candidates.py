@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
@@ -28,7 +29,7 @@ from committee.learners.blend import blend
 from committee.learners.blend.candidates import VOTES
 from committee.report.model_pages import render_model
 from tests.small_portfolio import BOTH, FAST, answers, rows_for
-from tests.subjects import noisy_scores, numbers
+from tests.subjects import assert_same_bits, noisy_scores, numbers
 
 pytestmark = [
     pytest.mark.usefixtures("small_members"),
@@ -302,6 +303,18 @@ def test_learners_of_the_library_are_trained_as_its_own_candidates(tmp_path):
     assert model.contributions(X[:2]).shape == (2, X.shape[1] + 1, 2)
     model.save(tmp_path / "model")
     assert_array_equal(load(tmp_path / "model").predict_proba(X), model.predict_proba(X))
+
+
+def test_without_a_candidate_of_no_weight_the_vote_stays():
+    X, y = numbers(2, 60)
+    useless = DummyClassifier(strategy="prior")
+    model = CommitteeClassifier(candidates=["lines", "forest", ("useless", useless)], **FAST).fit(X, y)
+    assert model.left_out_["useless"] == "no weight"
+    same = model.without("useless")
+    assert same is not model and same.oof_loss_ == model.oof_loss_ and same.left_out_ == model.left_out_
+    assert_same_bits(same, model, X)
+    first, *others = model.member_names_
+    assert model.without("useless", *others).member_names_ == [first]
 
 
 @BOTH

@@ -226,6 +226,7 @@ _SHARES = (1.0, 0.95, 0.9, 0.8, 0.6)
 class ReducibleBlend(NamedCalls):
     member_names_: list[str]
     member_weights_: F64
+    left_out_: dict[str, str]
 
     def distil(
         self,
@@ -335,12 +336,13 @@ class ReducibleBlend(NamedCalls):
         """Return a copy without some members; this committee is unchanged.
 
         The weights of the others keep their proportions. There is no held-out estimate of their vote: ``oof_loss_``,
-        ``oof_score_`` are NaN. A second layer keeps the fits of members that it reads, also of those left out.
+        ``oof_score_`` are NaN. A second layer keeps the fits of members that it reads, also of those left out. Without
+        candidates that have no weight (`left_out_`) the vote stays.
 
         Parameters
         ----------
         *names : str
-            Some of `member_names_`.
+            Some of `member_names_`, or of `left_out_`.
 
         Returns
         -------
@@ -349,7 +351,8 @@ class ReducibleBlend(NamedCalls):
         Raises
         ------
         ValueError
-            If a name is that of no member, no member would be left, or the committee was trained on rows of one class.
+            If a name is that of no candidate, no member would be left, or the committee was trained on rows of one
+            class.
 
         Examples
         --------
@@ -363,8 +366,10 @@ class ReducibleBlend(NamedCalls):
         self._check_members("leave out")
         known = self.member_names_
         for name in names:
-            if name not in known:
+            if name not in known and name not in self.left_out_:
                 raise ValueError(f"there is no member {name!r}; {suggest_names(name, known)}")
+        if not set(names).intersection(known):
+            return copy.copy(self)
         left = np.flatnonzero([name not in names for name in known])
         if not left.size:
             raise ValueError("without leaves no member; name fewer of them.")
