@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 Kind: TypeAlias = Literal["number", "boolean", "text"] | TimeKind
+Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
 PLURALS: dict[str, str] = {
     "number": "numbers",
@@ -331,6 +332,14 @@ def open_frame(X: Any) -> nw.DataFrame[Any]:
 
     check_frame(X)
     return nw.from_native(X, eager_only=True)
+
+
+def data_frame(columns: Mapping[str, Sequence[Any]], backend: Backend) -> Any:
+    import narwhals as nw
+
+    if backend not in get_args(Backend):
+        raise ValueError(f"backend={backend!r} is not one of {quoted(get_args(Backend))}")
+    return nw.from_dict(columns, backend=backend).to_native()
 
 
 def take_named(X: Any, **vectors: Any) -> tuple[Any, ...]:

@@ -620,6 +620,8 @@ def test_training_rows_alone_may_be_recorded():
     assert_allclose(warm.evals_result_["training"]["loss"], losses)
     table = model.evals_frame("polars")
     assert isinstance(table, pl.DataFrame) and table["value"].to_list() == losses
+    with pytest.raises(ValueError, match="backend='dask' is not one of 'pandas', 'polars', 'pyarrow'"):
+        model.evals_frame("dask")
 
 
 def test_curves_that_are_not_there():

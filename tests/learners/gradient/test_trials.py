@@ -341,6 +341,8 @@ def test_the_frame_marks_the_trial_that_was_chosen():
         assert chosen[name] == getattr(model, f"{name}_")
     assert_allclose(model.learning_rate_ * 100, CLASSES.more_step * TRIAL_RATE * chosen["rounds"])
     assert model.trials_frame()["chosen"].tolist() == table_of(model)["chosen"].to_list()
+    with pytest.raises(ValueError, match="backend='dask' is not one of 'pandas', 'polars', 'pyarrow'"):
+        model.trials_frame("dask")
     model.set_params(n_estimators=101, max_leaf_nodes=9).fit(X, y)
     assert not table_of(model)["chosen"].any()  # no trial had the leaves of the warm start
 

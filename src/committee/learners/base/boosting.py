@@ -6,13 +6,14 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.columns import Backend, data_frame
 from committee.data.number_types import F64
 from committee.data.rows import Offsets, Rows, TargetRows, nonzero_weights
 from committee.files.journal import Checkpoint
@@ -167,7 +168,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         curves.patience = None
         return curves
 
-    def evals_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+    def evals_frame(self, backend: Backend = "pandas") -> Any:
         """Table of `evals_result_`: columns "rows", "metric", "round" and "value".
 
         Parameters
@@ -178,7 +179,8 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
         Raises
         ------
         ValueError
-            If the fit had neither held-out rows nor `return_train_score`, or one class only.
+            If the fit had neither held-out rows nor `return_train_score`, or one class only, or `backend` is another
+            one.
         """
         check_is_fitted(self)
         curves_of_rows = getattr(self, "evals_result_", None)  # absent after a fit to one class, and in older files
@@ -186,8 +188,6 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             rows = "" if len(getattr(self, "classes_", "01")) > 1 else ", to rows of two classes"
             how = "early_stopping=True, X_val, or return_train_score=True"
             raise ValueError(f"there are no curves; fit with {how}{rows}.")
-        import narwhals as nw
-
         lines = [
             (rows, metric, t, value)
             for rows, curves in curves_of_rows.items()
@@ -195,7 +195,7 @@ class Boosting(CommitteeEstimator, EarlyStoppingParameters):
             for t, value in enumerate(values, start=1)
         ]
         columns = dict(zip(("rows", "metric", "round", "value"), map(list, zip(*lines, strict=True)), strict=True))
-        return nw.from_dict(columns, backend=backend).to_native()
+        return data_frame(columns, backend)
 
     @property
     def _scores_trials(self) -> bool:

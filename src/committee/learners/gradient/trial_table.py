@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
+from committee.data.columns import Backend, data_frame
 from committee.learners.base.estimator import CommitteeEstimator
 from committee.learners.gradient.trials import FINER, TRIAL_RATE
 
@@ -19,7 +20,7 @@ class TrialTable(CommitteeEstimator):
 
     trials_: dict[str, list[float]] | None
 
-    def trials_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+    def trials_frame(self, backend: Backend = "pandas") -> Any:
         """Table of `trials_`: a row for each trial of settings, in the order tried.
 
         Columns are those of `trials_`: ``max_leaf_nodes``, ``subsample`` and ``max_features`` (0: no limit, or all
@@ -45,7 +46,7 @@ class TrialTable(CommitteeEstimator):
         NotFittedError
             If the learner is not fitted.
         ValueError
-            If the fit made no trials.
+            If the fit made no trials, or `backend` is another one.
 
         Examples
         --------
@@ -55,9 +56,7 @@ class TrialTable(CommitteeEstimator):
         >>> model.trials_frame("polars").select("max_leaf_nodes", "subsample", "chosen").rows()
         [(15, 0.7, True), (15, 1.0, False), (31, 0.7, False)]
         """
-        import narwhals as nw
-
-        return nw.from_dict(trial_columns(self), backend=backend).to_native()
+        return data_frame(trial_columns(self), backend)
 
 
 def trial_columns(learner: Any) -> dict[str, list[Any]]:
