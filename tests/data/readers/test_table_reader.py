@@ -174,7 +174,8 @@ def test_a_reader_is_a_step_of_a_pipeline() -> None:
     [
         ({"price": ["much", "1,5", "2"]}, r"'price' holds numbers .* '0,5', but 1 cell does not fit \('much' in row 0"),
         ({"since": ["soon", "04.02.2024", None]}, "'since' holds dates or times .* %d.%m.%Y, but 1 cell does not fit"),
-        ({"price": None}, r"lacks the columns 'price', which were learned; add them"),
+        ({"price": None}, r"lacks the column 'price' of the fit; add it$"),
+        ({"price": None, "since": None}, r"lacks the columns '\w+', '\w+' of the fit; add them$"),
         ({"size": [1.0, float("inf"), 2.0]}, None),
         ({"price": [1.0, float("inf"), 2.0]}, r"'price' holds infinity in row 1 of X; .* by missing=\['inf'\]"),
     ],

@@ -373,7 +373,8 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     def _features(self, frame: pl.DataFrame) -> pl.DataFrame:
         missing = [name for name in self._columns.used if name not in frame.columns]
         if missing:
-            raise ValueError(f"the table lacks the columns {quoted(missing)}, which were learned; add them")
+            columns, them = ("column", "it") if len(missing) == 1 else ("columns", "them")
+            raise ValueError(f"the table lacks the {columns} {quoted(missing)} of the fit; add {them}")
         if self._columns.names is None:  # fitted on an array: columns match by position
             return frame if self.target is None else frame.drop(self.target, strict=False)
         import polars as pl
