@@ -89,6 +89,11 @@ def test_weights_are_those_of_the_fit_and_of_its_scores(sales, tmp_path):
     for command in (("margins", model, sales), ("inspect", model, "--data", sales)):
         shown = succeed(*command, "--weight", "w").stdout
         assert re.search(rf"mean +{margins.mean:.3f}", shown) and re.search(rf"median +{margins.median:.3f}", shown)
+    none = tmp_path / "none.csv"
+    frame.with_columns(w=0).write_csv(none)
+    fit = ("fit", none, "-t", "label", *BOOSTING)
+    for command in (fit, (*fit, "--memory-limit", "1 GB"), ("evaluate", model, none), ("margins", model, none)):
+        assert "error: --weight 'w' is 0 in every row; give a row that" in fail(*command, "--weight", "w")
     assert "--weight names a column of --data; add --data" in fail("inspect", model, "--weight", "w")
     assert "--weight names a column of DATA or --test; add one of them" in fail("prune", model, "--weight", "w")
     predicted = succeed("predict", model, sales, "--threshold", 0.3).stdout.split()[1:]

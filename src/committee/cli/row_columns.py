@@ -133,10 +133,17 @@ def take_row_columns(
         )
     groups = None if columns.group is None else frame[columns.group]
     weights = None if columns.weight is None else numbers_of(frame[columns.weight], "weight", positive=False)
+    if weights is not None:
+        refuse_no_weight(weights, columns.weight)
     # times that are not dropped stay features
     left_out = {columns.group, columns.weight, *({columns.time} & set(dropped))}
     rest = frame.drop(name for name in left_out if name is not None)
     return rest, RowValues(groups, time, weights)
+
+
+def refuse_no_weight(weights: F64, name: str | None) -> None:
+    if not weights.any():
+        raise ValueError(f"--weight {name!r} is 0 in every row; give a row that counts a weight above 0")
 
 
 def numbers_of(column: pl.Series, what: str, *, positive: bool) -> F64:

@@ -20,7 +20,14 @@ from committee.cli.chunks import (
     with_progress,
 )
 from committee.cli.options import TrainingOptions
-from committee.cli.row_columns import RowColumns, RowValues, check_exposure_column, numbers_of, take_row_columns
+from committee.cli.row_columns import (
+    RowColumns,
+    RowValues,
+    check_exposure_column,
+    numbers_of,
+    refuse_no_weight,
+    take_row_columns,
+)
 from committee.cli.terminal import info, print_notes
 from committee.cli.training_table import TrainingTable, part_of
 from committee.data.labels import infer_task
@@ -108,7 +115,10 @@ def training_chunks(
     target_form = found.forms.get(target)
     target_form = None if target_form in (PLAIN, WHOLE) else target_form
     exposure = None if numbers.exposure is None else of_rows[numbers.exposure]
-    values = RowValues(weights=None if numbers.weight is None else of_rows[numbers.weight])
+    weights = None if numbers.weight is None else of_rows[numbers.weight]
+    if weights is not None:
+        refuse_no_weight(weights, numbers.weight)
+    values = RowValues(weights=weights)
     known: dict[str, Any] = {"blanks": blanks, "exposure": exposure, "values": values}
     return TrainingTable(
         X, y, rows.select(columns), files, notes, kept, table.form.missing, target_form, marks, **known
