@@ -83,7 +83,35 @@ def test_identifiers_keep_cells_that_mean_missing_elsewhere(tmp_path: Path) -> N
 def test_columns_of_an_array_have_numbers() -> None:
     model = TreeVoter().fit([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]] * 10, [0, 1] * 10)
     reader = TableReader.of_model(model)
-    assert reader.get_feature_names_out().tolist() == ["x0", "x1", "x2"] and reader.n_features_in_ == 3
+    names = ["x0", "x1", "x2"]
+    assert reader.get_feature_names_out().tolist() == names and reader.n_features_in_ == 3
+    table = pl.DataFrame({"x0": [1.5], "x1": ["?"], "x2": ["2,5"]})
+    for given in (table, table.select("x2", pl.lit(1).alias("y"), "x1", "x0"), table.rename(str.upper)):
+        assert_frame_equal(
+            reader.transform(given), pl.DataFrame([[1.5], [None], [2.5]], dict.fromkeys(names, pl.Float64))
+        )
+    assert reader.transform(pl.DataFrame([["1"], ["002"], ["3"]], ["a", "b", "c"])).row(0) == (1, 2, 3)
+    labelled = TableReader.of_model(model, target="y").read(pl.DataFrame({"a": [1], "b": [2], "y": [0], "c": [3]}))
+    assert labelled[0].columns == names and labelled[0].row(0) == (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            {"a": 1, "b": 2},
+            "has 2 features, .* an array of 3; give 3 columns in its order, or columns 'x0', 'x1', 'x2'",
+        ),
+        ({"x0": 1, "x1": 2, "x3": 3, "x4": 4}, "has 4 features, and the model was fitted on an array of 3"),
+        ({"a": 1, "b": "red", "c": 3}, "column 'x1' must hold numbers, but 1 cell does not fit"),
+        ({"x0": 1, "x1": "red", "x2": 3}, "column 'x1' must hold numbers, but 1 cell does not fit"),
+        ({"a": 1, "b": 2, "c": float("inf")}, "column 'x2' holds infinity in row 0 of the table"),
+    ],
+)
+def test_errors_of_tables_for_an_array(table: dict[str, Any], message: str) -> None:
+    model = TreeVoter().fit([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]] * 10, [0, 1] * 10)
+    with pytest.raises(ValueError, match=message):
+        TableReader.of_model(model).transform(pl.DataFrame({name: [cell] for name, cell in table.items()}))
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "Arrow"])

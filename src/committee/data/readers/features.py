@@ -240,9 +240,7 @@ class LearnedColumns:
         dates = {name: form for name, form in table.forms.items() if kind_of_format(form) == "date"}
         typed = dates | (model.table_.forms if model.table_.typed else {})
         known: dict[str, Any] = {"forms": table.forms, "typed": typed, "missing": model.table_.missing, **target}
-        if table.names is None:
-            return cls(levels={}, **known)
-        columns = list(zip(table.names, table.categories, strict=True))
+        columns = [(table.column(j), found) for j, found in enumerate(table.categories)]
         levels = {name: tuple(map(str, found)) for name, found in columns if found and isinstance(found[0], str)}
         text = frozenset([*levels, *model.table_.texts])
         numbers = frozenset(name for name, found in columns if found is None and name not in table.forms)

@@ -16,8 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.data.dates import restore_times
 from committee.data.packages import require_package
-from committee.data.readers.cell_forms import convert_columns
-from committee.data.readers.cells import NUMBER_FORMATS, blanks_note, missing_marks_note, strip_cells
+from committee.data.readers.cell_forms import PLAIN, convert_columns
+from committee.data.readers.cells import (
+    NUMBER_FORMATS,
+    blanks_note,
+    missing_marks_note,
+    reject_infinity,
+    strip_cells,
+)
 from committee.data.readers.features import LearnedColumns, learned_features
 from committee.data.readers.file_format import FileFormat, KnownColumns
 from committee.data.readers.tables import (
@@ -30,7 +36,7 @@ from committee.data.readers.tables import (
     reject_infinite_cells,
     split_target,
 )
-from committee.data.text import check_names, quoted, reworded_errors
+from committee.data.text import check_names, pluralize, quoted, reworded_errors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -208,7 +214,9 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         Parameters
         ----------
         X : path or frame (n, any)
-            Table with the learned features in any order; other columns, such as the target, are ignored.
+            Table with the learned features in any order; other columns, such as the target, are ignored. Of a model
+            that was fitted on an array, the features are x0, x1, ..., or else all columns except the target, in the
+            order of the array.
 
         Returns
         -------
@@ -222,7 +230,8 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         FileNotFoundError, TypeError
             As `fit`.
         ValueError
-            If a feature is missing, or a cell is infinite or does not fit the learned formats.
+            If a feature is missing, a table without x0, x1, ... has more or fewer columns than the array, or a cell is
+            infinite or does not fit the learned formats.
         """
         check_is_fitted(self)
         with reworded_errors(self._worded):
@@ -375,13 +384,30 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         if missing:
             columns, them = ("column", "it") if len(missing) == 1 else ("columns", "them")
             raise ValueError(f"the table lacks the {columns} {quoted(missing)} of the fit; add {them}")
-        if self._columns.names is None:  # fitted on an array: columns match by position
-            return frame if self.target is None else frame.drop(self.target, strict=False)
         import polars as pl
 
-        frame = restore_times(frame.select(self._columns.used), self._columns.typed)
+        frame = self._of_array(frame) if self._columns.names is None else frame.select(self._columns.used)
+        frame = restore_times(frame, self._columns.typed)
         texts = [name for name in self._columns.declared if frame.schema[name] == pl.String]
         return frame.with_columns(pl.col(texts).cast(pl.Categorical))
+
+    def _of_array(self, frame: pl.DataFrame) -> pl.DataFrame:
+        import polars as pl
+
+        names = self.feature_names_in_.tolist()
+        if not set(names) <= set(frame.columns):
+            frame = frame if self.target is None else frame.drop(self.target, strict=False)
+            if frame.width != len(names):
+                raise ValueError(
+                    f"the table has {pluralize(frame.width, 'feature')}, and the model was fitted on an array of"
+                    f" {len(names)}; give {pluralize(len(names), 'column')} in its order, or columns {quoted(names)}"
+                )
+            frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
+            forms = {**dict.fromkeys(self._columns.numbers, PLAIN), **self._columns.forms}
+            frame = convert_columns(frame.with_columns(pl.col(list(self._columns.text)).cast(pl.String)), forms)
+        frame = frame.select(names)
+        reject_infinity(frame.get_columns(), lambda row: f"row {row:,} of the table")
+        return frame
 
     def _read(
         self,
