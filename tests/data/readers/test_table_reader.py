@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
 
 from committee import TableReader, TreeVoter, load
 from tests.cli.calls import succeed
@@ -112,6 +113,22 @@ def test_errors_of_tables_for_an_array(table: dict[str, Any], message: str) -> N
     model = TreeVoter().fit([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]] * 10, [0, 1] * 10)
     with pytest.raises(ValueError, match=message):
         TableReader.of_model(model).transform(pl.DataFrame({name: [cell] for name, cell in table.items()}))
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (TreeVoter(), NotFittedError, "This TreeVoter instance is not fitted yet"),
+        (DecisionTreeClassifier().fit([[0], [1]], [0, 1]), TypeError, "model is DecisionTreeClassifier; give a fitted"),
+        (TreeVoter, TypeError, "model is ABCMeta; give a fitted or loaded learner"),
+        ("model.safetensors", TypeError, "model is str; give a fitted or loaded learner"),
+    ],
+)
+def test_formats_are_those_of_a_fitted_learner(model: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        TableReader.of_model(model)
+    with pytest.raises(error, match=message):
+        TableReader().fit(pl.DataFrame({"x": [1]})).store(model)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "Arrow"])

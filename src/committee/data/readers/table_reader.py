@@ -271,9 +271,11 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         ------
         ValueError
             If the model was fitted to other columns.
+        TypeError
+            If `model` is no learner of the library.
         """
         check_is_fitted(self)
-        check_is_fitted(model, "table_")
+        _check_model(model)
         names = None if model.table_ is None else model.table_.source.names
         if names != self._columns.names:
             raise ValueError(
@@ -298,7 +300,15 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         Returns
         -------
         TableReader
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        TypeError
+            If `model` is no learner of the library.
         """
+        _check_model(model)
         columns = LearnedColumns.of_model(model)
         reader = cls(**{"target": columns.target, **parameters})
         names = columns.names
@@ -455,6 +465,15 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
 
     def _tell(self, notes: Sequence[str]) -> None:
         pass  # the command line prints them
+
+
+def _check_model(model: Any) -> None:
+    if not hasattr(model, "table_") and not hasattr(type(model), "stored_attributes"):
+        raise TypeError(
+            f"model is {type(model).__name__}; give a fitted or loaded learner of this library, or for other models"
+            " fit a TableReader to the training table"
+        )
+    check_is_fitted(model, "table_")
 
 
 def read_table(path: FilePath, **parameters: Any) -> pl.DataFrame:
