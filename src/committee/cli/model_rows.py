@@ -49,7 +49,8 @@ def read_for_model(
 
     check_not_dropped(learner, table.dropped)
     reader = PrintingReader.of_model(learner, **table.reader_settings)
-    frame = reader.rows(data, ids=ids, answers=answers, drop=table.dropped, rows_needed=rows_needed)
+    others = [name for name in ids if name not in LearnedColumns.of_model(learner).used]
+    frame = reader.rows(data, ids=others, answers=answers, drop=table.dropped, rows_needed=rows_needed)
     return _with_model_names(learner, frame)
 
 

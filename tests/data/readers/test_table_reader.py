@@ -72,13 +72,20 @@ def test_python_and_the_command_line_give_the_same_model(name: str, tmp_path: Pa
     assert_array_equal(y, reader.fit_read(path)[1])
 
 
-def test_identifiers_keep_cells_that_mean_missing_elsewhere(tmp_path: Path) -> None:
-    cells = pl.DataFrame({"id": ["-9", "7", "-9"], "size": [1, -9, 3]})
+@pytest.mark.parametrize("missing", [[], ["-9"]])
+def test_identifiers_keep_cells_that_mean_missing_elsewhere(missing: list[str], tmp_path: Path) -> None:
+    ids = ["-9", "NA", "null", " 7", "007", "n/a"]
+    cells = pl.DataFrame({"id": ids, "size": [1, -9, 3, 4, 5, 6], "price": ["1,5", "?", " -9", "2,5", "NA", "3,5"]})
     cells.write_csv(tmp_path / "rows.csv")
-    reader = TableReader(missing=["-9"], drop=["id"]).fit(cells)
+    reader = TableReader(missing=missing, drop=["id"]).fit(cells)
+    assert reader.forms_ == {"price": "0,5"}
     for rows in (cells, tmp_path / "rows.csv"):
         found = reader.rows(rows, ids=["id"])
-        assert found["id"].to_list() == ["-9", "7", "-9"] and found["size"].to_list() == [1, None, 3]
+        assert found["id"].to_list() == ids and found["size"].to_list() == [1, None if missing else -9, 3, 4, 5, 6]
+        assert found["price"].to_list() == [1.5, None, None if missing else -9, 2.5, None, 3.5]
+        written = reader.rows(rows, ids=["size", "price"])  # features
+        assert written["price"].to_list() == cells["price"].to_list()
+        assert written["size"].cast(pl.String).to_list() == ["1", "-9", "3", "4", "5", "6"]
 
 
 def test_columns_of_an_array_have_numbers() -> None:

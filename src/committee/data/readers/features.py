@@ -267,10 +267,10 @@ class LearnedColumns:
         if self.target is not None and self.target in answers and self.target_form is not None:
             of_answers[self.target] = self.target_form
         return KnownColumns(
-            self.text.union(texts),
-            self.numbers,
-            {**self.forms, **of_answers},
-            frozenset(ids).difference(self.used),
+            self.text.union(texts).difference(ids),
+            self.numbers.difference(ids),
+            {name: form for name, form in self.forms.items() if name not in ids} | of_answers,
+            frozenset(ids),
             frozenset(answers).difference(of_answers),
         )
 

@@ -231,10 +231,10 @@ def read_texts(text: SeparatedText, names: Sequence[str]) -> pl.DataFrame:
     return frame
 
 
-def read_cells(text: SeparatedText, names: Collection[str], missing: Sequence[str] | None = None) -> pl.DataFrame:
-    """Read columns as text in which cells of `missing`, by default empty ones, are null."""
+def read_cells(text: SeparatedText, names: Collection[str]) -> pl.DataFrame:
+    """Read columns as text in which empty cells are null."""
     header = distinct_header(text.file, read_header(text))
-    frame = text.read_csv(infer_schema=False, null_values=missing)
+    frame = text.read_csv(infer_schema=False)
     frame.columns = header
     return _without_blank_lines(text, frame).select(name for name in header if name in set(names))
 

@@ -378,14 +378,15 @@ class TableReader(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     ) -> pl.DataFrame:
         """Return all columns of a table, the features by the learned formats.
 
-        `ids`, unless features, are not converted, `answers` become numbers, `texts` text, and `drop` are left out.
+        `ids` are not converted, also features, `answers` become numbers, `texts` text, and `drop` are left out.
         """
         known, form = self._columns.known(ids, answers, texts), self._columns.file_format(self._form)
-        read = self._read(X, form, known, (), drop, rows_needed, {*self._columns.used, *answers})
+        read = self._read(X, form, known, (), drop, rows_needed, {*self._columns.used}.difference(ids).union(answers))
         marks: dict[str, Counter[str]] = {}
         self._tell(read.notes)
         times = {name: own for name, own in known.forms.items() if own not in NUMBER_FORMATS}
-        frame = convert_columns(self._columns.strip(read.frame), times, self.dates, marks)
+        stripped = self._columns.strip(read.frame.drop(ids, strict=False))
+        frame = convert_columns(read.frame.with_columns(stripped), times, self.dates, marks)
         self._tell([missing_marks_note(name, counts, learned=True) for name, counts in marks.items()])
         return frame
 

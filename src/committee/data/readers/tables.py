@@ -185,8 +185,8 @@ def _read_text(file: TableFile, texts: frozenset[str], form: FileFormat, known: 
     notes = (*text.notes, *stripped_names_note(names, stripped_names(names)))
     written = {name for name, own in known.forms.items() if own in NUMBER_FORMATS}
     frame = read_separated(text, texts | written)
-    if form.missing and known.verbatim:
-        frame = frame.with_columns(read_cells(text, known.verbatim, MISSING))
+    if known.verbatim:
+        frame = frame.with_columns(read_cells(text, known.verbatim))
     reject_nul_bytes(text, frame)
     notes += no_header_note(text, frame)
     frame, codes = restore_digit_codes(text, frame, texts | written | known.plain)
