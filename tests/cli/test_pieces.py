@@ -83,6 +83,17 @@ def test_numbers_and_committees_in_pieces(folder):
         assert "column 'id' is left out: it counts the rows; --keep" in said.stderr
 
 
+def test_dates_with_a_missing_cell_are_no_identifiers_in_pieces(tmp_path):
+    days = pl.datetime_range(pl.datetime(2024, 1, 1), pl.datetime(2024, 2, 29), "1d", eager=True)
+    table = pl.DataFrame({"id": range(60), "day": days.dt.strftime("%d.%m.%Y"), "label": ["a", "b"] * 30})
+    table = table.with_columns(pl.when(pl.int_range(60) != 5).then(pl.col("id", "day")))
+    for k in (0, 30):
+        table[k : k + 30].write_csv(tmp_path / f"{k}.csv")
+    for more in ((), ("--keep", "day")):
+        said = succeed("fit", tmp_path / "0.csv", tmp_path / "30.csv", "-t", "label", "-m", "tree", *more).stderr
+        assert "column 'id' is left out: it counts the rows;" in said and "column 'day' is left out" not in said
+
+
 def test_what_is_said_of_the_first_rows_names_them(folder, monkeypatch):
     assert SHOWN_ROWS > N
     monkeypatch.setattr("committee.cli.training_chunks.SHOWN_ROWS", 50)

@@ -30,6 +30,7 @@ from committee.cli.row_columns import (
 )
 from committee.cli.terminal import info, print_notes
 from committee.cli.training_table import TrainingTable, part_of
+from committee.data.dates import KNOWN_TIME_FORMATS
 from committee.data.labels import infer_task
 from committee.data.out_of_core.converted_files import CheckedFiles
 from committee.data.out_of_core.scan import Pieces, draw_stratified_rows, read_numbered_rows
@@ -103,7 +104,8 @@ def training_chunks(
     unshown = replace(pieces, source=replace(found, pieces=pieces).checked(needed, table)[0])
     of_rows = numbers.read(unshown)
     rows = first_rows(unshown, SHOWN_ROWS).drop(target, *numbers.names)
-    left_out, of_columns = select_features(rows, table.kept, part_of(len(rows), len(y)), categorical)
+    dates = [name for name, form in found.forms.items() if name in rows.columns and form in KNOWN_TIME_FORMATS]
+    left_out, of_columns = select_features(rows, (*table.kept, *dates), part_of(len(rows), len(y)), categorical)
     notes = (*found.notes, *of_target, *of_columns)
     print_notes(notes)
     columns = tuple(name for name in pieces.columns if name not in (target, *numbers.names, *left_out))

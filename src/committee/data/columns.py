@@ -465,6 +465,9 @@ def reject_duplicates(names: Iterable[str]) -> None:
 
 LEAST_ROWS = 20  # in smaller tables few measurements may all differ, and be sorted
 DISTINCT_TEXT = 0.95  # text with a larger share of distinct values identifies the rows
+PRESENT = 0.9  # smallest share of present cells by which whole numbers are judged
+
+_LARGEST_WHOLE = 2.0**53  # below, each whole number has a float of its own
 
 _IDENTIFIER = re.compile(  # in names of columns
     r"(^|[^a-z])(id|ids|uuid|guid|pk)([^a-z]|$)"
@@ -479,15 +482,29 @@ def text_reason(n_distinct: int, n: float) -> str | None:
     return f"is text with {n_distinct:,} different values in {n:,.0f} rows"
 
 
-def whole_number_reason(name: str, cells: NDArray[np.integer]) -> str | None:
-    n = len(cells)
-    if n < LEAST_ROWS or len(np.unique(cells)) < n:
+def whole_number_reason(name: str, cells: NDArray[Any], present: NDArray[np.bool_]) -> str | None:
+    """Return why a column of rows `present`, with these `cells`, identifies the rows; None: it does not."""
+    n, n_rows = len(cells), len(present)
+    if n < max(LEAST_ROWS, PRESENT * n_rows):
         return None
-    if (np.diff(cells) == cells[1] - cells[0]).all():  # also where differences exceed 64 bits, as these wrap around
-        step = int(cells[1]) - int(cells[0])
+    if cells.dtype.kind == "f":
+        # whole numbers beside missing cells are floats in pandas
+        if n == n_rows or (np.abs(cells) > _LARGEST_WHOLE).any() or (cells != np.floor(cells)).any():
+            return None
+        cells = cells.astype(np.int64)
+    if len(np.unique(cells)) < n:
+        return None
+    rows = np.flatnonzero(present)
+    step, rest = divmod(int(cells[1]) - int(cells[0]), int(rows[1] - rows[0]))
+    # differences wrap around, and may exceed 64 bits
+    differences, steps = np.diff(cells.astype(np.uint64)), np.diff(rows).astype(np.uint64) * np.uint64(step % 2**64)
+    if not rest and (differences == steps).all():
         return "counts the rows" if abs(step) == 1 else f"counts the rows in steps of {step:,}"
-    if int(cells.max()) - int(cells.min()) == n - 1:
+    if int(cells.max()) - int(cells.min()) <= n_rows - 1:
+        if n < n_rows:
+            return f"holds {n:,} of {n_rows:,} consecutive numbers, each once"
         return f"holds each of {n:,} consecutive numbers once"
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
     named_so = not name or name.startswith("Unnamed: ") or _IDENTIFIER.search(words) is not None
-    return f"has another number in each of the {n:,} rows" if named_so else None
+    those = "" if n == n_rows else " that have one"
+    return f"has another number in each of the {n:,} rows{those}" if named_so else None

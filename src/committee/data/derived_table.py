@@ -251,10 +251,12 @@ def identifier_reason(column: Column, weights: F64) -> str | None:
     if column.kind == "text":
         texts = [text for text, weighs in zip(column_texts(column), rows, strict=True) if weighs and text is not None]
         return text_reason(len(set(texts)), n)
-    if column.kind != "number" or not column.series.dtype.is_integer() or column.missing().any():
+    dtype = column.series.dtype
+    if column.kind != "number" or not (dtype.is_integer() or dtype.is_float()):
         return None
-    cells = column.series.to_numpy()
-    return whole_number_reason(column.name, cells[rows]) if cells.dtype.kind in "iu" else None
+    cells = column.series.fill_null(0).to_numpy() if dtype.is_integer() else column.numbers()
+    present = ~column.missing()
+    return whole_number_reason(column.name, cells[rows & present], present[rows]) if cells.dtype.kind in "iuf" else None
 
 
 def _text_columns(j: int, texts: Sequence[str | None], weights: F64) -> tuple[TextColumns | None, bool]:

@@ -213,6 +213,14 @@ def test_learned_settings_are_attributes() -> None:
         clone(reader).transform(table)
 
 
+def test_dates_and_times_with_missing_cells_are_no_identifiers() -> None:
+    days = [dt.datetime(2024, 1, 1) + dt.timedelta(days=k, minutes=k) for k in range(40)]
+    table = pl.DataFrame({"day": [f"{day:%d.%m.%Y}" for day in days], "time": [f"{day:%H:%M}" for day in days]})
+    table = table.with_columns(pl.when(pl.int_range(40) != 3).then(pl.all()), id=pl.int_range(40))
+    reader = TableReader().fit(table)
+    assert reader.left_out_ == ("id",) and reader.forms_ == {"day": "%d.%m.%Y", "time": "%H:%M"}
+
+
 def test_a_reader_is_a_step_of_a_pipeline() -> None:
     days = [dt.date(2024, 1, 1) + dt.timedelta(days=k) for k in range(60)]
     table = pd.DataFrame({"day": [f"{day:%d.%m.%Y}" for day in days]})

@@ -201,7 +201,7 @@ def test_id_like_columns() -> None:
             "float": np.arange(float(n)),
             "name": [f"person {i}" for i in range(n)],
             "mostly": [f"person {min(i, 30)}" for i in range(n)],
-            "gaps": [None, *range(n - 1)],
+            "gaps": [*[None] * 5, *range(n - 5)],
             "label": [f"{i}" for i in range(n)],
         }
     )
@@ -213,6 +213,19 @@ def test_id_like_columns() -> None:
         "shuffled": "holds each of 40 consecutive numbers once",
         "name": "is text with 40 different values in 40 rows",
     }
+    few, many = [3, 17], [3, 5, 8, 17, 39]
+    for missing, kind in ((few, None), (few, pl.Float64), (many, None)):  # pandas makes floats of whole numbers
+        gaps = pl.Series([None if k in missing else 0 for k in range(n)])
+        holed = frame.select(pl.col("up", "down", "shuffled", "income", "customerNo") + gaps).cast(kind or {})
+        expected = {
+            "up": "counts the rows in steps of 3",
+            "down": "counts the rows",
+            "customerNo": "has another number in each of the 38 rows that have one",
+            "shuffled": "holds 38 of 40 consecutive numbers, each once",
+        }
+        assert id_like_columns(holed) == (expected if missing is few else {})
+    far = pl.DataFrame({"id": [2**63 - 1, None, *range(-(2**63), -(2**63) + 38)]})
+    assert id_like_columns(far) == {"id": "has another number in each of the 39 rows that have one"}
     assert "label" in id_like_columns(frame)
     assert id_like_columns(frame.head(19)) == {}
 

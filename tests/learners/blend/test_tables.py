@@ -307,6 +307,19 @@ def test_identifiers_that_are_kept():
         CommitteeClassifier(**FAST, keep_identifiers=3).fit(table, y)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("form", ["polars", "pandas", "Int64", "Arrow"])
+def test_identifiers_may_have_a_few_missing_cells(form):
+    table, _ = with_identifiers()
+    holed = table.with_columns(pl.when(~pl.col("row").is_in([3, 40])).then("row"))
+    frames: dict[str, Any] = {"polars": holed, "pandas": holed.to_pandas(), "Arrow": holed.to_arrow()}
+    frame = frames["pandas"].astype({"row": "Int64"}) if form == "Int64" else frames[form]
+    with pytest.warns(UserWarning, match="left out") as warned:
+        assert CommitteeClassifier(**FAST)._learned_table(frame, None).names == ("x", "z")
+    assert "column 'row' is left out: it counts the rows;" in str(warned[0].message)
+    many = table.with_columns(pl.when(pl.col("row") > 6).then("row")).drop("name")
+    assert CommitteeClassifier(**FAST)._learned_table(many, None).n_features == 3
+
+
 def test_rows_without_weight_have_no_identifiers_and_repeated_rows_none():
     table, _ = with_identifiers()
     model = CommitteeClassifier(**FAST)

@@ -18,6 +18,7 @@ from committee.data.readers.cells import (
     CURRENCIES,
     THOUSANDS,
     are_digit_codes,
+    are_missing,
     cell_sign,
     describe_cells,
     is_text,
@@ -113,8 +114,9 @@ def id_like_columns(frame: pl.DataFrame) -> dict[str, str]:
         reason = None
         if is_text(column):
             reason = text_reason(column.drop_nulls().n_unique(), len(column))
-        elif column.dtype.is_integer() and column.dtype not in (pl.Int128, pl.UInt128) and not column.null_count():
-            reason = whole_number_reason(column.name, column.to_numpy())
+        elif column.dtype.is_float() or (column.dtype.is_integer() and column.dtype not in (pl.Int128, pl.UInt128)):
+            present = ~are_missing(column)
+            reason = whole_number_reason(column.name, column.filter(present).to_numpy(), present.to_numpy())
         if reason is not None:
             found[column.name] = reason
     return found
@@ -182,7 +184,7 @@ def learned_features(
     left_out: tuple[str, ...] = ()
     notes = times.notes
     if keep != "all":
-        kept = keep if isinstance(keep, str) else [name for name in keep if name not in numeric]
+        kept = keep if isinstance(keep, str) else [name for name in (*keep, *times.forms) if name not in numeric]
         features = X.drop(numeric, strict=False)  # which are features in any case
         left_out, more = select_features(features, kept, categorical=categorical, free_text=free_text)
         notes += more
