@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.floor import floor_of
 from committee import _core
 
-LIBRARIES = ("committee", "numpy", "scipy", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu")
+LIBRARIES = ("committee", "numpy", "scipy", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "pytabkit")
 
 
 def describe() -> dict[str, object]:
