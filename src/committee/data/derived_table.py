@@ -254,8 +254,10 @@ def identifier_reason(column: Column, weights: F64) -> str | None:
     dtype = column.series.dtype
     if column.kind != "number" or not (dtype.is_integer() or dtype.is_float()):
         return None
-    cells = column.series.fill_null(0).to_numpy() if dtype.is_integer() else column.numbers()
     present = ~column.missing()
+    if dtype.is_float() and present.all():  # measurements, which need no copy
+        return None
+    cells = column.series.fill_null(0).to_numpy() if dtype.is_integer() else column.numbers()
     return whole_number_reason(column.name, cells[rows & present], present[rows]) if cells.dtype.kind in "iuf" else None
 
 

@@ -116,7 +116,8 @@ def id_like_columns(frame: pl.DataFrame) -> dict[str, str]:
             reason = text_reason(column.drop_nulls().n_unique(), len(column))
         elif column.dtype.is_float() or (column.dtype.is_integer() and column.dtype not in (pl.Int128, pl.UInt128)):
             present = ~are_missing(column)
-            reason = whole_number_reason(column.name, column.filter(present).to_numpy(), present.to_numpy())
+            if column.dtype.is_integer() or not present.all():
+                reason = whole_number_reason(column.name, column.filter(present).to_numpy(), present.to_numpy())
         if reason is not None:
             found[column.name] = reason
     return found

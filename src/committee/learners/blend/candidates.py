@@ -27,8 +27,8 @@ from committee.voters.estimators import EstimatorVoters, RegressorVoters
 Effort = Literal["fast", "default", "best"]
 
 EFFORT = "default"
-SECOND_LAYER = "second_layer"
 """Entry that stands for the candidates of `effort`."""
+SECOND_LAYER = "second_layer"
 VOTES = 200.0
 """Number of votes that an estimator's probabilities count as."""
 _TOLERANCE = 1e-3
@@ -262,17 +262,17 @@ class CandidateChoice(CommitteeEstimator):
                 "candidates has estimators of other libraries, which need all rows at once, and X is read in pieces; "
                 "give rows in memory, or only candidates of this library."
             )
-        for one in [] if counts_rows(rows.weights) else self._wanted():
-            if one.estimator is not None and weight_argument(one.estimator) is None:
+        foreign = [one for one in self._wanted() if one.estimator is not None]
+        for one in [] if counts_rows(rows.weights) else foreign:
+            if weight_argument(one.estimator) is None:
                 raise ValueError(
                     f"candidates has {one.name!r}, {one.estimator!r}, whose fit takes no sample_weight, and the rows "
                     "have weights, of rows or classes, that are no small whole numbers. Leave out the candidate "
                     "or the weights."
                 )
-        foreign = [one.name for one in self._wanted() if one.estimator is not None]
         warn_user(
-            f"candidates has {quoted(foreign)}, of other libraries: model.save refuses a committee with such members. "
-            "Keep it by joblib.dump or skops.io.dump, which hold all, or leave them out."
+            f"candidates has {quoted(one.name for one in foreign)}, of other libraries: model.save refuses a committee "
+            "with such members. Keep it by joblib.dump or skops.io.dump, which hold all, or leave them out."
         )
 
     def _no_checkpoint(self, X: Any) -> str | None:

@@ -16,7 +16,7 @@ from committee.data.number_types import F64
 from committee.data.rows import TargetRows
 from committee.files.journal import CheckpointError
 from committee.learners.base.fit_tasks import FitTasks
-from committee.learners.blend.candidates import Candidate, LeftOut
+from committee.learners.blend.candidates import SECOND_LAYER, Candidate, LeftOut
 from committee.learners.blend.out_of_fold import (
     FAILURES,
     FIT_CODEC,
@@ -367,7 +367,7 @@ class MemberLines:
     def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> None:
         """Write the line of a candidate that is trained or left out, at the end of the fit that of a second layer."""
         if context is self._fit:
-            model, name = fitted_estimator, "second_layer"
+            model, name = fitted_estimator, SECOND_LAYER
             if name in getattr(model, "member_names_", []) or name in getattr(model, "left_out_", []):
                 self._write(f"{name}: {_scores(name, model)}; {duration_text(self.time_left.passed)} so far")
             return
